@@ -1,0 +1,140 @@
+//! Transactions: which spends of a block belong together, and what they are as a whole.
+
+use crate::conditions::Link;
+use crate::spend::Spend;
+use mojoscan_domain::record::{PuzzleName, Transaction, TransactionType};
+use mojoscan_domain::{BURN, Bytes32, CoinId, Kind, PuzzleHash, SETTLEMENTS};
+use sha2::{Digest as _, Sha256};
+use std::collections::HashMap;
+
+/// For each spend, its transaction. Spends belong together when one spends what another creates, asserts what another
+/// announces, receives what another sends, or demands to be spent with another.
+pub(crate) fn group(spends: &[Spend]) -> Vec<Transaction> {
+    let mut groups = Groups::new(spends.len());
+    join(spends, &mut groups);
+    let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+    for index in 0..spends.len() {
+        members.entry(groups.root(index)).or_default().push(index);
+    }
+    let by_root: HashMap<usize, Transaction> =
+        members.into_iter().map(|(root, members)| (root, transaction(spends, &members))).collect();
+    (0..spends.len()).map(|index| by_root[&groups.root(index)]).collect()
+}
+
+fn join(spends: &[Spend], groups: &mut Groups) {
+    let by_coin: HashMap<CoinId, usize> =
+        spends.iter().enumerate().map(|(index, spend)| (spend.id, index)).collect();
+    let mut by_puzzle: HashMap<PuzzleHash, Vec<usize>> = HashMap::new();
+    let mut givers: HashMap<Bytes32, Vec<usize>> = HashMap::new();
+    for (index, spend) in spends.iter().enumerate() {
+        by_puzzle.entry(spend.coin.puzzle_hash).or_default().push(index);
+        for link in &spend.links {
+            if let Link::Give(key) = link {
+                givers.entry(*key).or_default().push(index);
+            }
+        }
+    }
+    for (index, spend) in spends.iter().enumerate() {
+        if let Some(parent) = by_coin.get(&spend.coin.parent) {
+            groups.join(index, *parent);
+        }
+        for link in &spend.links {
+            let others = match link {
+                Link::Give(_) => &[][..],
+                Link::Take(key) => givers.get(key).map_or(&[][..], Vec::as_slice),
+                Link::WithCoin(coin) => by_coin.get(coin).map_or(&[][..], std::slice::from_ref),
+                Link::WithPuzzle(puzzle) => by_puzzle.get(puzzle).map_or(&[][..], Vec::as_slice),
+            };
+            for other in others {
+                groups.join(index, *other);
+            }
+        }
+    }
+}
+
+fn transaction(spends: &[Spend], members: &[usize]) -> Transaction {
+    let mut ids: Vec<CoinId> = members.iter().map(|index| spends[*index].id).collect();
+    ids.sort_unstable();
+    let mut hasher = Sha256::new();
+    for id in ids {
+        hasher.update(id);
+    }
+    let fits = fits(spends, members);
+    let kind = TransactionType::PRECEDENCE.into_iter().find(|kind| fits[usize::from(kind.number())]);
+    Transaction {
+        id: Bytes32::new(hasher.finalize().into()),
+        kind: kind.unwrap_or(TransactionType::Transfer),
+    }
+}
+
+/// Which types would fit a transaction, by number.
+fn fits(spends: &[Spend], members: &[usize]) -> [bool; TransactionType::ALL.len()] {
+    let mut fits = [false; TransactionType::ALL.len()];
+    let mut supply: HashMap<Bytes32, i128> = HashMap::new();
+    for index in members {
+        let spend = &spends[*index];
+        let holding = spend.holdings[0];
+        if holding.asset.kind == Kind::Cat
+            && let Some(asset) = holding.asset.id
+        {
+            *supply.entry(asset).or_default() -= i128::from(spend.coin.amount);
+        }
+        for child in &spend.children {
+            if child.holding.asset.kind == Kind::Cat
+                && let Some(asset) = child.holding.asset.id
+            {
+                *supply.entry(asset).or_default() += i128::from(child.coin.amount);
+            }
+        }
+        for kind in types_of(spend).into_iter().flatten() {
+            fits[usize::from(kind.number())] = true;
+        }
+    }
+    fits[usize::from(TransactionType::CatIssue.number())] = supply.values().any(|change| *change > 0);
+    fits[usize::from(TransactionType::CatMelt.number())] = supply.values().any(|change| *change < 0);
+    fits
+}
+
+fn types_of(spend: &Spend) -> [Option<TransactionType>; 3] {
+    let owner = spend.holdings[0].owner;
+    let offer = SETTLEMENTS.contains(&owner).then_some(TransactionType::Offer);
+    let burns = spend.children.iter().any(|child| child.holding.owner == BURN);
+    let burn = burns.then_some(TransactionType::Burn);
+    let own = match spend.name {
+        PuzzleName::Nft if spend.eve => Some(TransactionType::NftMint),
+        PuzzleName::Nft => {
+            let kept = spend.nft.and_then(|change| change.p2) == Some(owner);
+            Some(if kept { TransactionType::NftUpdate } else { TransactionType::NftTransfer })
+        }
+        PuzzleName::Did => Some(TransactionType::Did),
+        PuzzleName::Launcher
+        | PuzzleName::Singleton
+        | PuzzleName::PoolMember
+        | PuzzleName::PoolWaitingRoom => Some(TransactionType::Other),
+        _ => None,
+    };
+    [offer, burn, own]
+}
+
+/// Disjoint sets of indices.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn new(size: usize) -> Self {
+        Self((0..size).collect())
+    }
+
+    fn root(&mut self, mut index: usize) -> usize {
+        while self.0[index] != index {
+            self.0[index] = self.0[self.0[index]];
+            index = self.0[index];
+        }
+        index
+    }
+
+    fn join(&mut self, left: usize, right: usize) {
+        let (left, right) = (self.root(left), self.root(right));
+        let (older, newer) = (left.min(right), left.max(right));
+        self.0[newer] = older;
+    }
+}
