@@ -21,6 +21,7 @@ mod machine;
 mod memos;
 mod modules;
 mod puzzle;
+mod records;
 mod spend;
 mod transactions;
 mod verify;

@@ -2,6 +2,7 @@
 
 use crate::Bytes32;
 use hex_literal::hex;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
@@ -49,7 +50,7 @@ impl Coin {
 }
 
 /// What a coin is, fixed when it is created, from what its parent's spend proves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Plain XCH, eve coins, and everything not recognised: `STND`.
     Standard,
@@ -95,7 +96,7 @@ impl fmt::Display for Kind {
 }
 
 /// What a coin is a coin of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Asset {
     /// The kind.
     pub kind: Kind,

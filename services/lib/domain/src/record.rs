@@ -7,7 +7,7 @@ mod control;
 mod puzzle;
 mod transaction;
 
-pub use coins::{CoinCreated, CoinSpent, CoinsRecord, Event, Memos, Output, Place, Sender};
-pub use control::{BlockRecord, Rewind, Watermark};
+pub use coins::{CoinCreated, CoinEvent, CoinSpent, Memos, Output, Sender};
+pub use control::{BlockRecord, Place, Record, Rewind, Sequenced, Watermark};
 pub use puzzle::PuzzleName;
 pub use transaction::{Tag, Transaction, TransactionType};

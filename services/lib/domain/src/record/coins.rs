@@ -1,40 +1,18 @@
 //! Records of the coins topic.
 
-use super::{PuzzleName, Rewind, Tag, Transaction, Watermark};
-use crate::{Asset, BlockId, Coin, CoinId, PuzzleHash};
-
-/// One record of a partition of the coins topic.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CoinsRecord {
-    /// Something happened to a coin.
-    Event(Place, Event),
-    /// A block, or a run of blocks, is complete.
-    Watermark(Watermark),
-    /// Blocks are void.
-    Rewind(Rewind),
-}
-
-/// Where in the chain an event stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The block.
-    pub block: BlockId,
-    /// The block's time, in seconds since 1970.
-    pub timestamp: u64,
-    /// Which record of the block this is, over all partitions; unique within the block.
-    pub index: u32,
-}
+use super::{PuzzleName, Tag, Transaction};
+use crate::{Asset, Coin, CoinId, PuzzleHash};
 
 /// What happened to a coin. Within a block every creation stands before every spend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum CoinEvent {
     /// It was created.
     Created(CoinCreated),
     /// It was spent.
     Spent(CoinSpent),
 }
 
-impl Event {
+impl CoinEvent {
     /// The owner whose partition the event belongs to.
     pub const fn owner(&self) -> PuzzleHash {
         match self {

@@ -1,6 +1,41 @@
-//! Records about blocks.
+//! What every topic has in common: where an event stands, and the records about blocks.
 
 use crate::{BlockId, Header};
+
+/// One record of a partition, with its place in the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sequenced<E> {
+    /// How many rewinds there were before. A rewind carries the epoch it begins.
+    pub epoch: u64,
+    /// Its number in the partition: consecutive for ever, from 1.
+    pub seq: u64,
+    /// Where the log keeps it.
+    pub offset: u64,
+    /// The record.
+    pub record: Record<E>,
+}
+
+/// One record of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record<E> {
+    /// Something happened.
+    Event(Place, E),
+    /// A block, or a run of blocks, is complete.
+    Watermark(Watermark),
+    /// Blocks are void.
+    Rewind(Rewind),
+}
+
+/// Where in the chain an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The block.
+    pub block: BlockId,
+    /// The block's time, in seconds since 1970.
+    pub timestamp: u64,
+    /// Which record of the block this is, over all partitions; unique within the block.
+    pub index: u32,
+}
 
 /// Everything up to this block is in this partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

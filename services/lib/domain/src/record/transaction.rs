@@ -1,10 +1,11 @@
 //! Transactions: spends of one block that belong together.
 
 use crate::Bytes32;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The transaction that created or spent a coin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
     /// sha256 of the ids of the coins spent together, in ascending byte order, joined without separators.
     pub id: Bytes32,
@@ -13,7 +14,7 @@ pub struct Transaction {
 }
 
 /// What a transaction was, as a whole. Where several would fit, the first of [`TransactionType::PRECEDENCE`] is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum TransactionType {
     /// None of the others: spends of other singletons and of their launchers.

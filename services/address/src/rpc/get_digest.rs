@@ -1,0 +1,44 @@
+//! The digest of all rows.
+
+use super::{AddressRpc, convert, failed};
+use crate::store::{AddressStore, ViewError};
+use mojoscan_domain::{Digest, Position};
+use mojoscan_pipeline::Partition;
+use mojoscan_proto::address::v1::{AsOf, GetDigestRequest, GetDigestResponse};
+use mojoscan_runtime::Code;
+use tonic::Status;
+use tracing::error;
+
+impl<S: AddressStore> AddressRpc<S> {
+    pub(super) async fn digest(&self, request: GetDigestRequest) -> Result<GetDigestResponse, Status> {
+        let shards: Vec<u32> = self.progress.borrow().keys().copied().collect();
+        let mut sum = Digest::EMPTY;
+        let mut as_of = None;
+        for shard in shards {
+            let view = self.store.view(shard, None).await.map_err(|error| failed(&error))?;
+            let there = convert::as_of(shard, &view);
+            let (position, digest) = self.digest_of(shard, request.recompute).await?;
+            let moved = position.block.map(convert::block_id) != there.block;
+            if moved || as_of.as_ref().is_some_and(|here: &AsOf| here.block != there.block) {
+                return Err(Code::Unavailable.status("blocks came between; try again"));
+            }
+            as_of = Some(there);
+            sum += digest;
+        }
+        Ok(GetDigestResponse { as_of, digest: sum.to_bytes32().to_bytes().to_vec() })
+    }
+
+    /// The digest that was kept of a shard's rows, if they have it.
+    async fn digest_of(&self, shard: Partition, recompute: bool) -> Result<(Position, Digest), Status> {
+        let store = |error| failed(&ViewError::Store(error));
+        let kept = self.store.digest(shard).await.map_err(store)?;
+        if recompute {
+            let found = self.store.recomputed_digest(shard).await.map_err(store)?;
+            if found.0 == kept.0 && found.1 != kept.1 {
+                error!(shard, "the rows do not have the digest that was kept of them");
+                return Err(Code::Internal.status("the rows do not have the digest that was kept of them"));
+            }
+        }
+        Ok(kept)
+    }
+}

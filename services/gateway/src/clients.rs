@@ -1,0 +1,51 @@
+//! The services behind the gateway, each as a client of its own.
+
+pub mod address;
+
+use mojoscan_domain::{BlockId, Bytes32};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Longest time for a call to a service.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+
+/// At which block an answer is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AsOf {
+    /// The shard that answered.
+    pub shard: u32,
+    /// How many reorgs that shard has seen.
+    pub epoch: u64,
+    /// The block.
+    pub block: BlockId,
+    /// What was last heard of the chain.
+    pub heard: Heard,
+}
+
+/// What was last heard of the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// The height of the node's peak.
+    pub peak_height: u32,
+    /// When, in milliseconds since 1970; none when nothing more can come.
+    pub at_ms: Option<u64>,
+}
+
+impl Heard {
+    /// Whole seconds since then; 0 when nothing more can come.
+    pub fn age_seconds(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        self.at_ms.map_or(0, |at| now.saturating_sub(at) / 1000)
+    }
+}
+
+/// 32 bytes from the wire.
+fn bytes32(bytes: &[u8]) -> Result<Bytes32, tonic::Status> {
+    Bytes32::try_from(bytes).map_err(|error| tonic::Status::internal(error.to_string()))
+}
+
+/// A 128-bit amount from the wire.
+fn amount(bytes: &[u8]) -> Result<u128, tonic::Status> {
+    let bytes = bytes.try_into().map_err(|_| tonic::Status::internal("an amount is not 16 bytes"))?;
+    Ok(u128::from_be_bytes(bytes))
+}

@@ -1,0 +1,81 @@
+//! What the handlers share.
+
+use crate::answer::Answer;
+use crate::cache::{Answers, Entry, Key};
+use crate::clients::AsOf;
+use crate::clients::address::AddressClient;
+use crate::config::GatewayConfig;
+use crate::error::ApiError;
+use mojoscan_domain::{Network, PuzzleHash, address};
+use serde::Serialize;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the handlers share. Cheap to clone.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    network: Network,
+    max_staleness: Duration,
+    answers: Answers,
+    address: AddressClient,
+}
+
+impl Gateway {
+    /// A gateway to these services, for one network.
+    pub fn new(config: &GatewayConfig, network: Network, address: AddressClient) -> Self {
+        let answers = Answers::new(config.cache_mib << 20);
+        Self(Arc::new(Inner { network, max_staleness: config.max_staleness(), answers, address }))
+    }
+
+    /// The network served.
+    pub(crate) fn network(&self) -> Network {
+        self.0.network
+    }
+
+    /// The address service.
+    pub(crate) fn addresses(&self) -> &AddressClient {
+        &self.0.address
+    }
+
+    /// A puzzle hash as people write it.
+    pub(crate) fn address_of(&self, owner: PuzzleHash) -> String {
+        address::encode_address(self.0.network, owner)
+    }
+
+    /// Whether the services are heard from, and their data is fresh enough to be given out.
+    pub fn check(&self) -> Result<u64, String> {
+        let positions = self.0.address.positions();
+        let Some(heard) = positions.heard else {
+            return Err("the address service was not heard from".to_owned());
+        };
+        let age = heard.age_seconds();
+        if age > self.0.max_staleness.as_secs() {
+            return Err(format!("the chain was last heard from {age} seconds ago"));
+        }
+        Ok(age)
+    }
+
+    /// Answers from the cache, or with what `make` composes. An answer that is too old is refused.
+    pub(crate) async fn answer<T, F>(&self, key: Key, make: impl FnOnce() -> F) -> Result<Answer, ApiError>
+    where
+        T: Serialize,
+        F: Future<Output = Result<(AsOf, T), ApiError>>,
+    {
+        let positions = self.0.address.positions();
+        let made = async {
+            let (as_of, body) = make().await?;
+            Entry::new(as_of, &body)
+        };
+        let entry = self.0.answers.get(positions.generation, key, made).await?;
+        let heard = self.0.address.positions().heard.unwrap_or(entry.as_of.heard);
+        let age_seconds = heard.age_seconds();
+        if age_seconds > self.0.max_staleness.as_secs() {
+            let message = format!("the chain was last heard from {age_seconds} seconds ago");
+            return Err(ApiError::unavailable("stale", message));
+        }
+        Ok(Answer { entry, peak_height: heard.peak_height, age_seconds })
+    }
+}

@@ -1,0 +1,273 @@
+//! The loop: where is the log, where is the source, what is missing, publish it, wait.
+
+use crate::backfill;
+use crate::decode::Decoder;
+use crate::fork::{self, Fork};
+use crate::progress::CatchUp;
+use backon::{BackoffBuilder, ExponentialBuilder};
+use futures::StreamExt;
+use mojoscan_chia::{DecodeError, Limits};
+use mojoscan_domain::{BlockId, Network};
+use mojoscan_pipeline::{
+    BlockEvents, BlockSource, Peak, PublishBatch, PublishError, Publisher, RewindTo, SourceError,
+};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+/// How an ingestor works.
+#[derive(Debug, Clone, Copy)]
+pub struct IngestorOptions {
+    /// Runs of 32 blocks that are fetched, decoded or waiting at a time.
+    pub parallel: usize,
+    /// Events after which a batch is published while catching up.
+    pub batch_events: usize,
+    /// Blocks after which a batch is published while catching up.
+    pub batch_blocks: usize,
+    /// Time after which a batch is published while catching up.
+    pub batch_time: Duration,
+    /// How often the log is told that the chain was heard from, when it does not grow.
+    pub heartbeat: Duration,
+    /// How long a source may be unavailable before the ingestor gives up; forever without.
+    pub source_patience: Option<Duration>,
+    /// Limits on the CLVM of one block.
+    pub limits: Limits,
+}
+
+impl Default for IngestorOptions {
+    fn default() -> Self {
+        Self {
+            parallel: std::thread::available_parallelism().map_or(2, usize::from) + 1,
+            batch_events: 8_192,
+            batch_blocks: 512,
+            batch_time: Duration::from_secs(1),
+            heartbeat: Duration::from_secs(10),
+            source_patience: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Why an ingestor ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IngestError {
+    /// The source gives nothing.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The log takes nothing.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// What the source gives at a height is not a block.
+    #[error("height {height}: {error}")]
+    Unreadable {
+        /// The height.
+        height: u32,
+        /// Why not.
+        error: DecodeError,
+    },
+    /// A block does not decode.
+    #[error("block {block}: {error}")]
+    Invalid {
+        /// The block.
+        block: BlockId,
+        /// Why not.
+        error: DecodeError,
+    },
+    /// A block does not stand on the one before. The chain may have changed meanwhile.
+    #[error("block {0} does not stand on the one before")]
+    Unlinked(BlockId),
+    /// The chain is not of the network it should be.
+    #[error("block {block} is not of {network}: its genesis challenge or its rewards are of another network")]
+    OtherNetwork {
+        /// The block.
+        block: BlockId,
+        /// The network it should be of.
+        network: Network,
+    },
+    /// A reorg goes back further than the log remembers.
+    #[error(
+        "the chain has changed further back than block {known}, which is as far as is remembered; rebuild from the \
+         beginning: with a new data folder, or a new keyspace"
+    )]
+    TooDeep {
+        /// The oldest block that is remembered.
+        known: BlockId,
+    },
+    /// A bug.
+    #[error("decoding panicked: {0}")]
+    Panicked(String),
+}
+
+impl IngestError {
+    /// Whether the next attempt may go better: the source was not there, or changed while it was read.
+    const fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Source(SourceError::Unavailable(_) | SourceError::Missing { .. })
+                | Self::Unlinked(_)
+                | Self::Publish(PublishError::Unavailable(_))
+        )
+    }
+}
+
+/// Follows a source, and publishes what it gives.
+pub struct Ingestor<P> {
+    source: Arc<dyn BlockSource>,
+    publisher: P,
+    network: Network,
+    options: IngestorOptions,
+    decoder: Arc<Decoder>,
+    /// The last block published.
+    at: Option<BlockId>,
+}
+
+impl<P: Publisher> Ingestor<P> {
+    /// An ingestor that has not begun yet.
+    pub fn new(
+        source: Arc<dyn BlockSource>,
+        publisher: P,
+        network: Network,
+        options: IngestorOptions,
+    ) -> Self {
+        let decoder = Arc::new(Decoder::new(Arc::clone(&source), network, options.limits));
+        Self { source, publisher, network, options, decoder, at: None }
+    }
+
+    /// Runs until it is told to stop.
+    ///
+    /// # Errors
+    /// [`IngestError`] if the source or the log fail for good, or a block does not decode.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), IngestError> {
+        stop.run_until_cancelled(self.follow()).await.unwrap_or(Ok(()))
+    }
+
+    async fn follow(&mut self) -> Result<(), IngestError> {
+        let mut failing: Option<(Instant, _)> = None;
+        let mut resumed = false;
+        loop {
+            let Err(error) = self.round(&mut resumed).await else {
+                failing = None;
+                continue;
+            };
+            if !error.is_passing() {
+                return Err(error);
+            }
+            let (since, delays) = failing.get_or_insert_with(|| (Instant::now(), delays()));
+            if self.options.source_patience.is_some_and(|patience| since.elapsed() >= patience) {
+                return Err(error);
+            }
+            let delay = delays.next().unwrap_or(Duration::from_secs(30));
+            warn!(%error, ?delay, "trying again");
+            // what the log has taken is asked anew after a failure of unknown outcome
+            resumed &= !matches!(error, IngestError::Publish(_));
+            tokio::time::sleep(delay).await;
+        }
+    }
+
+    /// Catches up with the source's peak, says that it was heard from, and waits for another.
+    async fn round(&mut self, resumed: &mut bool) -> Result<(), IngestError> {
+        if !*resumed {
+            self.at = self.publisher.resume().await?;
+            self.source.resume(self.at).await?;
+            info!(source = self.source.describe(), network = %self.network, from = ?self.at, "following");
+            *resumed = true;
+        }
+        let peak = self.source.peak().await?;
+        match fork::find(&*self.source, &mut self.publisher, self.at, peak).await? {
+            Fork::None if self.at == Some(peak.block) => self.publish(None, vec![], peak).await?,
+            Fork::None => self.catch_up(None, peak).await?,
+            Fork::Behind => {
+                warn!(source = %peak.block, log = ?self.at, "the source is behind the log");
+                self.publish(None, vec![], peak).await?;
+            }
+            Fork::Rewind(to) => {
+                info!(from = ?self.at, to = ?to.0, peak = %peak.block, "reorg");
+                self.decoder =
+                    Arc::new(Decoder::new(Arc::clone(&self.source), self.network, self.options.limits));
+                self.catch_up(Some(to), peak).await?;
+            }
+        }
+        self.source.changed_peak(peak.block, self.options.heartbeat).await?;
+        Ok(())
+    }
+
+    /// Publishes the blocks up to the peak, in batches; a rewind goes with the first.
+    async fn catch_up(&mut self, mut rewind: Option<RewindTo>, peak: Peak) -> Result<(), IngestError> {
+        let base = rewind.map_or(self.at, |to| to.0);
+        let first = base.map_or(0, |block| block.height + 1);
+        let blocks =
+            backfill::blocks(Arc::clone(&self.decoder), first, peak.block.height, self.options.parallel);
+        let mut blocks = pin!(blocks);
+        let mut progress = CatchUp::begin(first, peak.block.height);
+        let mut last = base;
+        let (mut open, mut since) = (vec![], Instant::now());
+        while let Some(run) = blocks.next().await {
+            let run = run?;
+            for block in run {
+                self.check_link(last, &block)?;
+                last = Some(block.header.id);
+                open.push(block);
+                if self.is_full(&open, since) {
+                    self.publish(rewind.take(), std::mem::take(&mut open), peak).await?;
+                    since = Instant::now();
+                    if let (Some(progress), Some(last)) = (&mut progress, last) {
+                        progress.reached(last.height);
+                    }
+                }
+            }
+        }
+        if !open.is_empty() || rewind.is_some() {
+            self.publish(rewind, open, peak).await?;
+        }
+        if let Some(progress) = progress {
+            progress.end();
+        }
+        Ok(())
+    }
+
+    fn check_link(&self, last: Option<BlockId>, block: &BlockEvents) -> Result<(), IngestError> {
+        let stands = match last {
+            Some(last) => block.header.previous() == Some(last),
+            None => block.header.previous_hash == self.network.genesis_challenge(),
+        };
+        if stands { Ok(()) } else { Err(IngestError::Unlinked(block.header.id)) }
+    }
+
+    fn is_full(&self, open: &[BlockEvents], since: Instant) -> bool {
+        let events: usize = open.iter().map(|block| block.coins.len()).sum();
+        events >= self.options.batch_events
+            || open.len() >= self.options.batch_blocks
+            || since.elapsed() >= self.options.batch_time
+    }
+
+    async fn publish(
+        &mut self,
+        rewind: Option<RewindTo>,
+        blocks: Vec<BlockEvents>,
+        peak: Peak,
+    ) -> Result<(), IngestError> {
+        let last = blocks.last().map(|block| block.header.id);
+        let (base, peak_height) = (rewind.map_or(self.at, |to| to.0), peak.block.height);
+        let heard_at_ms = (!(peak.finished && last.or(base) == Some(peak.block))).then(now_ms);
+        self.publisher.publish(PublishBatch { rewind, blocks, peak_height, heard_at_ms }).await?;
+        self.at = last.or(base);
+        Ok(())
+    }
+}
+
+fn delays() -> backon::ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(250))
+        .with_max_delay(Duration::from_secs(30))
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

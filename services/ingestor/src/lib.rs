@@ -1,0 +1,14 @@
+//! Follows the chain, decodes blocks, publishes records.
+//!
+//! What flows in: blocks of a [`source`]. What flows out: batches to a [`Publisher`](mojoscan_pipeline::Publisher).
+//! [`Ingestor`] catches up with the source's peak, then follows it block by block; a reorg is found by looking back
+//! for the block that both chains have, and published as a rewind to it.
+
+mod backfill;
+mod decode;
+mod fork;
+mod ingestor;
+mod progress;
+pub mod source;
+
+pub use ingestor::{IngestError, Ingestor, IngestorOptions};

@@ -1,0 +1,51 @@
+//! From a block's events to the records of the coins topic: one copy for each possible owner, and very large spends in
+//! parts.
+
+use crate::events::{Events, SpentEvent};
+use mojoscan_domain::record::{CoinEvent, CoinSpent, Output};
+
+/// Outputs of one record take at most about this many bytes, so that records stay below 256 KiB.
+const PART_BYTES_MAX: usize = 160 * 1024;
+/// Bytes of an output besides its memos, at most.
+const OUTPUT_BYTES: usize = 256;
+
+impl Events {
+    /// The records, in the order in which they are published: a record's place in this list is its index.
+    pub fn into_coin_events(self) -> Vec<CoinEvent> {
+        let mut records: Vec<CoinEvent> = self.created.into_iter().map(CoinEvent::Created).collect();
+        for spent in self.spent {
+            records.extend(copies(spent).map(CoinEvent::Spent));
+        }
+        records
+    }
+}
+
+fn copies(spent: SpentEvent) -> impl Iterator<Item = CoinSpent> {
+    let others: Vec<CoinSpent> = (1_u8..)
+        .zip(spent.others)
+        .map(|(copy, (owner, asset))| CoinSpent { owner, asset, copy, ..spent.first.clone() })
+        .collect();
+    std::iter::once(spent.first).chain(others).flat_map(parts)
+}
+
+fn parts(mut spent: CoinSpent) -> Vec<CoinSpent> {
+    let outputs = std::mem::take(&mut spent.outputs);
+    let mut parts = vec![vec![]];
+    let mut size = 0;
+    for output in outputs {
+        let bytes = output_bytes(&output);
+        if size + bytes > PART_BYTES_MAX && size > 0 {
+            parts.push(vec![]);
+            size = 0;
+        }
+        size += bytes;
+        if let Some(part) = parts.last_mut() {
+            part.push(output);
+        }
+    }
+    (0..).zip(parts).map(|(part, outputs)| CoinSpent { part, outputs, ..spent.clone() }).collect()
+}
+
+fn output_bytes(output: &Output) -> usize {
+    OUTPUT_BYTES + output.memos.items.iter().map(|memo| memo.len() + 4).sum::<usize>()
+}

@@ -1,0 +1,106 @@
+//! The embedded store: one folder, one process, atomic batches that are on disk once they are committed.
+
+mod history;
+mod keys;
+mod meta;
+
+pub use history::EmbeddedHistory;
+pub use keys::{Key, newest_first};
+pub use meta::{Checkpoint, Meta, Settings};
+
+use fjall::config::PinningPolicy;
+use fjall::{Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use mojoscan_pipeline::StoreError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// Journals kept before memtables are flushed: bounds the time to reopen after a crash.
+const JOURNAL_BYTES_MAX: u64 = 128 << 20;
+/// Size of a table's memtable.
+const MEMTABLE_BYTES_MAX: u64 = 16 << 20;
+
+/// An open folder.
+#[derive(Clone)]
+pub struct Embedded {
+    database: fjall::Database,
+}
+
+impl Embedded {
+    /// Opens the folder, or makes it. `cache_bytes` bounds the block cache.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] if another process has it open, or it cannot be read or written.
+    pub fn open(folder: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
+        let explain = |error| match error {
+            fjall::Error::Locked => {
+                StoreError::Broken(format!("{}: another process has this folder open", folder.display()))
+            }
+            other => StoreError::Broken(format!("{}: {other}", folder.display())),
+        };
+        std::fs::create_dir_all(folder).map_err(|error| explain(fjall::Error::Io(error)))?;
+        let database = fjall::Database::builder(folder)
+            .cache_size(cache_bytes)
+            .max_journaling_size(JOURNAL_BYTES_MAX)
+            .open()
+            .map_err(explain)?;
+        Ok(Self { database })
+    }
+
+    /// A table, made if it is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] if it cannot be made.
+    pub fn table(&self, name: &str) -> Result<Keyspace, StoreError> {
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE_BYTES_MAX)
+                .index_block_pinning_policy(PinningPolicy::all(true))
+        };
+        self.database.keyspace(name, options).map_err(broken)
+    }
+
+    /// A batch that is on disk once it is committed.
+    pub fn batch(&self) -> OwnedWriteBatch {
+        self.database.batch().durability(Some(PersistMode::SyncData))
+    }
+
+    /// A view that later commits do not change.
+    pub fn snapshot(&self) -> fjall::Snapshot {
+        self.database.snapshot()
+    }
+}
+
+/// Runs reads or writes off the asynchronous executor.
+///
+/// # Errors
+/// What `work` returns; [`StoreError::Broken`] if it panicked.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(StoreError::Broken(format!("the embedded store failed: {error}"))),
+    }
+}
+
+/// An engine error as the ports know it. The engine accepts no writes after one, so none of them is passing.
+pub fn broken(error: fjall::Error) -> StoreError {
+    StoreError::Broken(format!("the embedded store failed: {error}"))
+}
+
+/// A value as its bytes.
+///
+/// # Errors
+/// [`StoreError::Broken`], which cannot happen to the rows of this program.
+pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    postcard::to_stdvec(value).map_err(|error| StoreError::Broken(format!("cannot encode a row: {error}")))
+}
+
+/// A value from its bytes.
+///
+/// # Errors
+/// [`StoreError::Broken`] if the bytes are not such a value: the store is damaged, or of another version.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+    postcard::from_bytes(bytes).map_err(|error| StoreError::Broken(format!("cannot decode a row: {error}")))
+}

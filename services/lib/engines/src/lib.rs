@@ -1,0 +1,3 @@
+//! What the adapters to storage engines share. The adapters themselves stand with the projections they serve.
+
+pub mod embedded;

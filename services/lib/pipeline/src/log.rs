@@ -1,0 +1,49 @@
+//! The reading end of the record log.
+
+use mojoscan_domain::Position;
+use mojoscan_domain::record::Sequenced;
+use std::future::Future;
+
+/// Number of a partition of a topic.
+pub type Partition = u32;
+
+/// What a log has to say to a consumer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery<E> {
+    /// This consumer reads the partition from now on. It must say from where: [`RecordLog::seek`].
+    Assigned(Partition),
+    /// Another consumer reads the partition from now on.
+    Revoked(Partition),
+    /// The next records of a partition, in order.
+    Records(Partition, Vec<Sequenced<E>>),
+}
+
+/// Why a log gives nothing more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LogError {
+    /// The writer is gone, and everything it wrote was delivered.
+    #[error("the log has ended")]
+    Ended,
+    /// It failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The reading end of one topic of the record log.
+pub trait RecordLog: Send + 'static {
+    /// What happens in this topic.
+    type Event: Send + Sync + 'static;
+
+    /// The topic's name.
+    fn topic(&self) -> &str;
+
+    /// Waits for the next delivery.
+    fn next(&mut self) -> impl Future<Output = Result<Delivery<Self::Event>, LogError>> + Send;
+
+    /// Says from where an assigned partition is to be read: behind this position.
+    fn seek(
+        &mut self,
+        partition: Partition,
+        position: Position,
+    ) -> impl Future<Output = Result<(), LogError>> + Send;
+}

@@ -1,0 +1,52 @@
+//! The reading end: one partition, always assigned.
+
+use crate::{Delivery, LogError, Partition, RecordLog};
+use mojoscan_domain::Position;
+use mojoscan_domain::record::{CoinEvent, Sequenced};
+use tokio::sync::{mpsc, oneshot};
+
+/// The only partition there is.
+const PARTITION: Partition = 0;
+
+/// The reading end of a log in memory.
+pub struct MemoryLog {
+    /// Taken once the consumer has said where it stands.
+    start: Option<oneshot::Sender<Position>>,
+    assigned: bool,
+    records: mpsc::Receiver<Vec<Sequenced<CoinEvent>>>,
+}
+
+impl MemoryLog {
+    pub(super) const fn new(
+        start: oneshot::Sender<Position>,
+        records: mpsc::Receiver<Vec<Sequenced<CoinEvent>>>,
+    ) -> Self {
+        Self { start: Some(start), assigned: false, records }
+    }
+}
+
+impl RecordLog for MemoryLog {
+    type Event = CoinEvent;
+
+    fn topic(&self) -> &'static str {
+        "coins"
+    }
+
+    async fn next(&mut self) -> Result<Delivery<CoinEvent>, LogError> {
+        if !self.assigned {
+            self.assigned = true;
+            return Ok(Delivery::Assigned(PARTITION));
+        }
+        let records = self.records.recv().await.ok_or(LogError::Ended)?;
+        Ok(Delivery::Records(PARTITION, records))
+    }
+
+    async fn seek(&mut self, _partition: Partition, position: Position) -> Result<(), LogError> {
+        match self.start.take() {
+            // without a publisher there is nothing to read, which the next delivery says
+            Some(start) => drop(start.send(position)),
+            None => return Err(LogError::Failed("a log in memory can be read only once".to_owned())),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! What can be asked for.
+
+use crate::{decode, digest, record, standalone};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Exact, reorg-proof data of the Chia blockchain.
+#[derive(Debug, Parser)]
+#[command(name = "mojoscan", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run everything in one process, on an embedded store.
+    Standalone(standalone::StandaloneConfig),
+    /// Decode FullBlock files to records, one JSON object a line.
+    Decode(decode::DecodeOptions),
+    /// Record a source: its blocks in the order in which it tells of them, reorgs included.
+    Record(record::RecordConfig),
+    /// Print the digest of a data folder's rows: equal where the same rows are served at the same block.
+    Digest(digest::DigestOptions),
+    /// Print the settings that `standalone` would run with, and where each comes from.
+    CheckConfig(CheckConfig),
+}
+
+/// Where a process reads its settings from, beside flags and environment.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ConfigFile {
+    /// A TOML file with settings: each flag's name, with `_` for `-`.
+    #[arg(long, env = "MOJOSCAN_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The settings to look at.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct CheckConfig {
+    #[command(flatten)]
+    pub(crate) standalone: standalone::StandaloneConfig,
+}

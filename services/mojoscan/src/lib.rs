@@ -1,0 +1,54 @@
+//! The command line: reads what is asked for, and does it.
+
+mod check_config;
+mod cli;
+mod decode;
+mod digest;
+mod in_process;
+mod record;
+mod standalone;
+
+pub use standalone::{Standalone, StandaloneConfig, demo};
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use cli::{Cli, Command};
+use mojoscan_runtime::config::{self, Parsed};
+use mojoscan_runtime::exit::{self, Failure};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs a command line, program name included, and says how it went.
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let outcome = match config::parse(Cli::command(), arguments) {
+        Ok(Parsed::Show(text)) => {
+            print!("{text}");
+            Ok(())
+        }
+        Ok(Parsed::Run(matches)) => dispatch(&matches),
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(()) => ExitCode::from(exit::OK),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
+    let cli =
+        Cli::from_arg_matches(matches).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
+    match cli.command {
+        Command::Standalone(config) => asynchronously(standalone::run(config)),
+        Command::Record(config) => asynchronously(record::run(config)),
+        Command::Decode(options) => decode::run(&options),
+        Command::Digest(options) => asynchronously(digest::run(options)),
+        Command::CheckConfig(_) => check_config::run(matches),
+    }
+}
+
+fn asynchronously(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(work)
+}
