@@ -66,8 +66,9 @@ impl Connection {
             software_version: concat!("mojoscan-", env!("CARGO_PKG_VERSION")).to_owned(),
             server_port: 0,
             node_type: NodeType::FullNode,
-            // base protocol, block headers, and the newer rate limits
-            capabilities: [1, 2, 3].map(|capability| (capability, "1".to_owned())).to_vec(),
+            // base protocol, block headers, the newer rate limits, and hard fork 2, without which a node past it
+            // hangs up
+            capabilities: [1, 2, 3, 6].map(|capability| (capability, "1".to_owned())).to_vec(),
         };
         socket.send(frame(address, None, &handshake)?).await.map_err(|error| unavailable(address, &error))?;
         let hung_up = |reason| format!("no handshake ({reason}): is it a Chia node, and on {network}?");
