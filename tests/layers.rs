@@ -397,7 +397,7 @@ fn a_did_belongs_to_its_hint_if_that_leads_there() {
     let id = launched.launcher.id();
     let asset = Asset::new(Kind::Did, id);
     let state = DidState { launcher: id, metadata: 1 };
-    let mut inner_hash = |w: &mut Wallet, state: &DidState, owner: u32| {
+    let inner_hash = |w: &mut Wallet, state: &DidState, owner: u32| {
         let p2 = w.p2(owner);
         let did = w.did(state, p2);
         w.hash(did)
@@ -499,7 +499,7 @@ fn spends_that_are_tied_together_are_one_transaction() {
         use sha2::Digest as _;
         Bytes32::new(sha2::Sha256::new().chain_update(announcer).chain_update(message).finalize().into())
     };
-    let mut condition = |w: &mut Wallet, code: i128, arguments: &[&[u8]]| {
+    let condition = |w: &mut Wallet, code: i128, arguments: &[&[u8]]| {
         let mut items = vec![w.clvm.int(code)];
         items.extend(arguments.iter().map(|argument| w.clvm.atom(argument)));
         w.clvm.list(&items)

@@ -34,18 +34,28 @@ class Driver:
         return self.do_state()
 
     def do_reorg(self, back: int, forward: int) -> dict:
-        """Drops `back` blocks and grows `back + forward` others."""
+        """Drops `back` blocks, grows `back + forward` empty ones, then farms what was dropped anew."""
         self.node("reorg_blocks", num_of_blocks_to_rev=back, num_of_new_blocks=forward)
+        for _ in range(10):
+            if self.node("get_blockchain_state")["blockchain_state"]["mempool_size"] == 0:
+                break
+            self.do_farm()
+        if self.first:
+            self.synced()
         return self.do_state()
 
     # --- wallets
 
     def synced(self) -> None:
-        until = time.monotonic() + 120
+        until, nudge = time.monotonic() + 120, time.monotonic() + 10
         while time.monotonic() < until:
             height = self.peak()["height"]
             if self.wallet("get_sync_status")["synced"] and self.wallet("get_height_info")["height"] >= height:
                 return
+            if time.monotonic() > nudge:
+                # a wallet that was not ready when it was told of the peak waits for the next one
+                self.do_farm()
+                nudge += 10
             time.sleep(0.1)
         raise RuntimeError("the wallet did not sync")
 
@@ -194,6 +204,24 @@ class Driver:
         self.confirm()
         return self.do_state()
 
+    def do_singletons(self) -> dict:
+        """Makes singletons that are neither NFT nor DID: a data store, a credential, a plot NFT. Burns an NFT."""
+        self.login(self.first)
+        store = self.wallet("create_new_dl", root="0x" + "11" * 32, fee=1)["launcher_id"]
+        self.confirm()
+        self.wallet("dl_update_root", launcher_id=store, new_root="0x" + "22" * 32, fee=1)
+        self.confirm()
+        self.wallet("vc_mint", did_id=self.notes["did"]["id"], target_address=self.notes["second"]["address"], fee=1)
+        self.confirm()
+        self.wallet("create_new_wallet", wallet_type="pool_wallet", mode="new", fee=1,
+                    initial_target_state={"state": "SELF_POOLING"})
+        self.confirm()
+        nft = next(iter(self.held(self.notes["nft"]["plain"], 1).values()))
+        self.wallet("nft_transfer_nft", wallet_id=self.notes["nft"]["plain"], target_address=address(BURN),
+                    nft_coin_id=nft["nft_coin_id"], fee=1)
+        self.confirm()
+        return self.do_state()
+
     def do_claim(self) -> dict:
         """The second wallet claims the clawback."""
         self.login(self.second)
@@ -207,8 +235,8 @@ class Driver:
         return self.do_state()
 
     def do_everything(self) -> dict:
-        for stage in (self.do_begin, self.do_xch, self.do_cat, self.do_did, self.do_nft, self.do_offers,
-                      self.do_did_moves, self.do_claim):
+        for stage in (self.do_begin, self.do_xch, self.do_cat, self.do_did, self.do_nft, self.do_singletons,
+                      self.do_offers, self.do_did_moves, self.do_claim):
             stage()
         return self.do_state()
 
@@ -238,10 +266,19 @@ class Driver:
 FARM_ADDRESS = "txch1a6cd558gqsz2hch5pt0l8mx7zhavf32q5lyde09zjtqcmkelr9nsez3en5"
 
 
+BURN = "00" * 30 + "dead"
+
+
 def puzzle_hash(address: str) -> str:
     from chia.util.bech32m import decode_puzzle_hash
 
     return decode_puzzle_hash(address).hex()
+
+
+def address(puzzle_hash: str) -> str:
+    from chia.util.bech32m import encode_puzzle_hash
+
+    return encode_puzzle_hash(bytes.fromhex(puzzle_hash), "txch")
 
 
 def nft_driver(nft: dict) -> dict:

@@ -52,6 +52,7 @@ def settle_ports(root: Path) -> dict:
     config["wallet"]["rpc_port"] = free_port()
     config["wallet"]["full_node_peers"] = [{"host": "127.0.0.1", "port": config["full_node"]["port"]}]
     config["full_node"]["enable_upnp"] = False
+    config["harvester"]["plot_directories"] = [str(root.parent / config["simulator"]["plot_directory"])]
     config["logging"]["log_level"] = "WARNING"
     save_config(root, "config.yaml", config)
     return config
@@ -69,10 +70,13 @@ def constants(hf2: int | None):
 
 
 def true_block_cost(generator, constants, height, prev_tx_height):
-    """The cost of a block as consensus counts it. The simulator's own estimate is too low after hard fork 2."""
+    """The cost of a block as consensus counts it.
+
+    The simulator's own estimate always counts as before hard fork 2: it is given no height of an earlier block.
+    """
     from chia_rs import DONT_VALIDATE_SIGNATURE, G2Element, get_flags_for_height_and_constants, run_block_generator2
 
-    flags = get_flags_for_height_and_constants(prev_tx_height, constants) | DONT_VALIDATE_SIGNATURE
+    flags = get_flags_for_height_and_constants(height - 1, constants) | DONT_VALIDATE_SIGNATURE
     limit = constants.MAX_BLOCK_COST_CLVM
     error, message, conditions = run_block_generator2(bytes(generator), [], limit, flags, G2Element(), None, constants)
     if error is not None:

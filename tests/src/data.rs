@@ -3,21 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The folder with real data; `None`, and a note under `target/skipped`, where there is none.
-pub fn folder(test: &str) -> Option<PathBuf> {
-    let found = env::var_os("MOJOSCAN_TEST_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
-    if found.is_none() {
-        skipped(test, "MOJOSCAN_TEST_DATA names no folder");
-    }
-    found
+/// The folder; `None` where there is none.
+pub fn folder() -> Option<PathBuf> {
+    env::var_os("MOJOSCAN_TEST_DATA").map(PathBuf::from).filter(|folder| folder.is_dir())
 }
 
-/// Notes that a test was skipped, for the summary at the end of `make test`.
-pub fn skipped(test: &str, reason: &str) {
-    eprintln!("skipped {test}: {reason}");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/skipped");
-    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join(test), reason));
-    assert!(written.is_ok(), "cannot note a skipped test: {written:?}");
+/// Why there is no real data here.
+pub fn missing() -> Option<String> {
+    folder().is_none().then(|| "MOJOSCAN_TEST_DATA names no folder".to_owned())
 }
 
 /// The files of a folder with one of these extensions, in order of their names.

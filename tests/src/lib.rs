@@ -4,4 +4,9 @@
 
 pub mod clvm;
 pub mod data;
+pub mod http;
+pub mod lab;
+pub mod service;
+pub mod trial;
+pub mod wait;
 pub mod wallet;

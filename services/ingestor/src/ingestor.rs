@@ -102,14 +102,18 @@ pub enum IngestError {
 }
 
 impl IngestError {
+    /// Whether the chain changed while it was read: ask for the peak again.
+    pub const fn is_reorg(&self) -> bool {
+        matches!(self, Self::Source(SourceError::Missing { .. }) | Self::Unlinked(_))
+    }
+
     /// Whether the next attempt may go better: the source was not there, or changed while it was read.
     const fn is_passing(&self) -> bool {
-        matches!(
-            self,
-            Self::Source(SourceError::Unavailable(_) | SourceError::Missing { .. })
-                | Self::Unlinked(_)
-                | Self::Publish(PublishError::Unavailable(_))
-        )
+        self.is_reorg()
+            || matches!(
+                self,
+                Self::Source(SourceError::Unavailable(_)) | Self::Publish(PublishError::Unavailable(_))
+            )
     }
 }
 

@@ -7,20 +7,26 @@ use mojoscan_domain::{BlockId, Network};
 use mojoscan_ingestor::IngestError;
 use mojoscan_ingestor::source::recording::RecordingWriter;
 use mojoscan_ingestor::source::{self, SourceUrl};
-use mojoscan_pipeline::{BlockSource, Peak};
+use mojoscan_pipeline::{BlockSource, Peak, SourceError};
 use mojoscan_runtime::exit::{self, Failure};
+use mojoscan_runtime::tasks::terminated;
 use mojoscan_runtime::telemetry::{Telemetry, TelemetryConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::info;
 
 /// Blocks fetched at once.
 const RUN: u32 = 32;
+/// Longest wait for the new peak, where a reorg was met.
+const SETTLE: Duration = Duration::from_secs(1);
+/// Most blocks between two recorded peaks: what is held in memory.
+const STEP_MAX: u32 = 4_096;
 
-/// Settings of `record`.
+/// Settings of `record`. SIGTERM or SIGINT ends the recording; what was recorded until then is complete.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RecordConfig {
     /// Where blocks come from, as for `standalone`.
@@ -35,7 +41,7 @@ pub(crate) struct RecordConfig {
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
-    /// End after so many seconds without a new block.
+    /// End after so many seconds without a new block. A signal ends the recording as well.
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     quiet_seconds: u64,
 
@@ -59,24 +65,40 @@ pub(crate) async fn run(config: RecordConfig) -> Result<(), Failure> {
         writer: RecordingWriter::new(BufWriter::new(file), network).map_err(written)?,
         chain: vec![],
     };
+    let mut stopped = pin!(terminated());
     let quiet = Duration::from_secs(config.quiet_seconds);
     let mut last = Instant::now();
     let mut peak = source.peak().await.map_err(|error| source_failure(&error))?;
     loop {
-        let step = recorder.step(&*source, peak).await.map_err(|error| ingest_failure(&error))?;
-        for (id, block) in &step {
-            recorder.writer.block(*id, block).map_err(written)?;
-        }
-        if !step.is_empty() {
-            recorder.writer.peak(peak.block).map_err(written)?;
-            info!(peak = %peak.block, blocks = step.len(), "recorded");
+        let step = match recorder.step(&*source, peak).await {
+            Ok(step) => step,
+            Err(error) if error.is_reorg() => {
+                let changed = source.changed_peak(peak.block, SETTLE).await;
+                peak = changed.map_err(|error| source_failure(&error))?;
+                continue;
+            }
+            Err(error) => return Err(ingest_failure(&error)),
+        };
+        if let Some((top, _)) = step.last() {
+            for (id, block) in &step {
+                recorder.writer.block(*id, block).map_err(written)?;
+            }
+            recorder.writer.peak(*top).map_err(written)?;
+            info!(peak = %top, blocks = step.len(), "recorded");
             last = Instant::now();
+            if *top != peak.block {
+                continue;
+            }
         }
         if peak.finished || last.elapsed() >= quiet {
             break;
         }
         let left = quiet.saturating_sub(last.elapsed());
-        peak = source.changed_peak(peak.block, left).await.map_err(|error| source_failure(&error))?;
+        let changed = tokio::select! {
+            changed = source.changed_peak(peak.block, left) => changed,
+            () = &mut stopped => break,
+        };
+        peak = changed.map_err(|error| source_failure(&error))?;
     }
     recorder.writer.finish().map_err(written)?.into_inner().map_err(|error| written(error.into_error()))?;
     info!(file = name, height = peak.block.height, "recording is complete");
@@ -91,12 +113,22 @@ struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// The blocks that lead to a peak from the one before.
+    /// The next blocks that lead to a peak.
     async fn step(
         &mut self,
         source: &dyn BlockSource,
         peak: Peak,
     ) -> Result<Vec<(BlockId, Vec<u8>)>, IngestError> {
+        let kept = self.go_back(source, peak).await?;
+        let step = self.go_on(source, peak).await;
+        if step.is_err() {
+            self.chain.truncate(kept);
+        }
+        step
+    }
+
+    /// Drops what has left the chain. Returns how many blocks stay.
+    async fn go_back(&mut self, source: &dyn BlockSource, peak: Peak) -> Result<usize, SourceError> {
         while let Some(top) = self.chain.last().copied() {
             let there =
                 if top.height > peak.block.height { None } else { source.find_id(top.height).await? };
@@ -105,11 +137,21 @@ impl<W: Write> Recorder<W> {
             }
             self.chain.pop();
         }
+        Ok(self.chain.len())
+    }
+
+    /// Fetches the blocks above what stays.
+    async fn go_on(
+        &mut self,
+        source: &dyn BlockSource,
+        peak: Peak,
+    ) -> Result<Vec<(BlockId, Vec<u8>)>, IngestError> {
         let mut step = vec![];
         let first = u32::try_from(self.chain.len()).unwrap_or(u32::MAX);
+        let last = peak.block.height.min(first.saturating_add(STEP_MAX - 1));
         let mut start = first;
-        while start <= peak.block.height {
-            let end = peak.block.height.min(start + RUN - 1);
+        while start <= last {
+            let end = last.min(start + RUN - 1);
             for (height, bytes) in (start..).zip(source.blocks(start, end).await?) {
                 let block =
                     Block::from_bytes(&bytes).map_err(|error| IngestError::Unreadable { height, error })?;
@@ -122,6 +164,11 @@ impl<W: Write> Recorder<W> {
             }
             start = end + 1;
         }
-        Ok(step)
+        match self.chain.last() {
+            Some(top) if top.height == peak.block.height && *top != peak.block => {
+                Err(IngestError::Unlinked(*top))
+            }
+            _ => Ok(step),
+        }
     }
 }

@@ -113,20 +113,32 @@ pub(crate) async fn run(config: StandaloneConfig) -> Result<(), Failure> {
 }
 
 impl Standalone {
-    /// Starts everything. Every port is bound before anything else happens.
+    /// Starts everything, on the source that the settings name.
     ///
     /// # Errors
-    /// [`Failure`] says what to change: a port that is taken, a source that cannot be opened, a data folder that was
-    /// made for something else.
+    /// As [`Standalone::start_on`], and if the source cannot be opened.
     pub async fn start(
+        config: &StandaloneConfig,
+        registry: mojoscan_runtime::Registry,
+    ) -> Result<Self, Failure> {
+        let (source, network) = source::open(&config.source, config.network, demo::RECORDING)
+            .await
+            .map_err(|error| source_failure(&error))?;
+        Self::start_on(source, network, config, registry).await
+    }
+
+    /// Starts everything, on this source. Every port is bound before anything else happens.
+    ///
+    /// # Errors
+    /// [`Failure`] says what to change: a port that is taken, a data folder that was made for something else.
+    pub async fn start_on(
+        source: Arc<dyn BlockSource>,
+        network: Network,
         config: &StandaloneConfig,
         registry: mojoscan_runtime::Registry,
     ) -> Result<Self, Failure> {
         let public = bind("listen", config.listen).await?;
         let admin = bind("admin", config.admin).await?;
-        let (source, network) = source::open(&config.source, config.network, demo::RECORDING)
-            .await
-            .map_err(|e| source_failure(&e))?;
         let embedded = Embedded::open(&config.data, config.store_cache_mib << 20).map_err(data_failure)?;
         let store =
             EmbeddedAddressStore::open(&embedded, network.name(), config.dust_below, config.undo_depth)

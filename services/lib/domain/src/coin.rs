@@ -50,7 +50,7 @@ impl Coin {
 }
 
 /// What a coin is, fixed when it is created, from what its parent's spend proves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Plain XCH, eve coins, and everything not recognised: `STND`.
     Standard,

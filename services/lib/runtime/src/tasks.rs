@@ -85,16 +85,17 @@ impl Tasks {
     }
 }
 
-/// Waits for SIGTERM or SIGINT.
-async fn terminated() {
-    let (Ok(mut term), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        warn!("signals cannot be heard; stop the process with SIGKILL");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = interrupt.recv() => {}
+/// Waits for SIGTERM or SIGINT, from now on: also one that comes before the waiting begins is heard.
+pub fn terminated() -> impl Future<Output = ()> {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async move {
+        let (Ok(mut term), Ok(mut interrupt)) = signals else {
+            warn!("signals cannot be heard; stop the process with SIGKILL");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }

@@ -111,7 +111,7 @@ impl fmt::Display for TransactionType {
 pub enum Tag {
     /// Made an NFT's first coin.
     Mint = 1,
-    /// Gave an NFT another owner.
+    /// Gave an NFT, or any other coin, another owner.
     Transfer = 2,
     /// Went into an offer settlement or came out of one.
     Offer = 3,

@@ -1,0 +1,144 @@
+//! The service in a process of its own.
+
+use crate::{http, wait};
+use mojoscan_domain::address::encode_address;
+use mojoscan_domain::{BlockId, Bytes32, Network};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// Longest time until a process is up, or has ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to start a service.
+#[derive(Debug, Clone)]
+pub struct ServiceOptions {
+    /// The program.
+    pub program: PathBuf,
+    /// `--source`.
+    pub source: String,
+    /// `--network`.
+    pub network: String,
+    /// `--data`.
+    pub data: PathBuf,
+    /// `FAILPOINTS`.
+    pub failpoints: Option<String>,
+}
+
+/// A service in a process of its own. It is killed when it is dropped.
+pub struct Service {
+    child: Child,
+    /// Where it answers.
+    pub url: String,
+    /// Where its health and metrics are.
+    pub admin: String,
+    log: Receiver<String>,
+}
+
+impl Service {
+    /// Starts it, and waits until it listens. `None` if it ended before that.
+    pub fn try_start(options: &ServiceOptions) -> Option<Self> {
+        let mut command = Command::new(&options.program);
+        command
+            .args(["standalone", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
+            .args(["--source", &options.source, "--network", &options.network, "--data"])
+            .arg(&options.data)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        if let Some(failpoints) = &options.failpoints {
+            command.env("FAILPOINTS", failpoints);
+        }
+        let mut child = command.spawn().unwrap();
+        let log = lines(child.stderr.take().unwrap());
+        let mut service = Self { child, url: String::new(), admin: String::new(), log };
+        while let Ok(line) = service.log.recv_timeout(PATIENCE) {
+            let entry: Value = serde_json::from_str(&line).unwrap_or_default();
+            if entry["message"] == "mojoscan is up" {
+                service.url = format!("http://{}", entry["listen"].as_str().unwrap());
+                service.admin = format!("http://{}", entry["admin"].as_str().unwrap());
+                return Some(service);
+            }
+        }
+        None
+    }
+
+    /// Starts it, and waits until it listens.
+    pub fn start(options: &ServiceOptions) -> Self {
+        Self::try_start(options).unwrap_or_else(|| panic!("{options:?} did not start"))
+    }
+
+    /// Waits until everything it answers is true at this block.
+    pub async fn reach(&self, block: BlockId) {
+        // what is asked for does not matter
+        let anybody = encode_address(Network::Simulator0, Bytes32::ZERO);
+        let (client, url) = (http::client(), format!("{}/address/xch-balance/{anybody}", self.url));
+        wait::until(&format!("the service at block {block}"), async || {
+            let answer = client.get(&url).send().await.ok()?;
+            let height = answer.headers().get("x-as-of-height")?.to_str().ok()?.parse().ok()?;
+            let hash: Bytes32 = answer.headers().get("x-as-of-hash")?.to_str().ok()?.parse().ok()?;
+            (BlockId { height, hash } == block).then_some(())
+        })
+        .await;
+    }
+
+    /// Ends it at once, as a power cut would.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends it as an operator does, and gives its exit status.
+    pub fn terminate(mut self) -> ExitStatus {
+        terminate(&self.child);
+        self.ended()
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended(&mut self) -> ExitStatus {
+        // the log ends with the process
+        while self.log.recv_timeout(PATIENCE).is_ok() {}
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+        if thread::panicking() {
+            for line in &self.log {
+                eprintln!("{} {line}", self.url);
+            }
+        }
+    }
+}
+
+/// Tells a process to end.
+pub fn terminate(child: &Child) {
+    let sent = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+}
+
+fn lines(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Runs a program to its end, and gives its output. Fails the test if it fails.
+pub fn output(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} {arguments:?}: {error}", program.display());
+    String::from_utf8(output.stdout).unwrap()
+}
