@@ -2,12 +2,12 @@
 //! through reorgs, across restarts, and past the coming hard fork.
 
 use mojoscan_tests::lab::{self, Lab};
-use mojoscan_tests::service::{Service, ServiceOptions, terminate};
+use mojoscan_tests::recorder::Recorder;
+use mojoscan_tests::service::{Service, ServiceOptions};
 use mojoscan_tests::trial::{self, Need};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 fn main() {
     let need = Need { name: "chia-node", missing: lab::missing(), in_ci: true };
@@ -52,7 +52,7 @@ fn every_source() {
         options(lab.node.rpc(), folder.path(), "rpc"),
     ];
     let mut services: Vec<Service> = following.iter().map(Service::start).collect();
-    let recorder = Recorder::start(&lab.node.peer(), &folder.path().join("chain.recording"));
+    let recorder = Recorder::start(&program(), &lab.node.peer(), &folder.path().join("chain.recording"));
 
     lab.run("reorg", json!({ "back": 1, "forward": 1 }));
     for stage in STAGES {
@@ -106,31 +106,5 @@ fn agree(lab: &mut Lab, services: &[Service], balances: Option<&RawValue>) {
         runtime().block_on(service.reach(peak));
         let compared = lab.compare(&service.url, balances);
         assert!(compared["coins"].as_u64().is_some_and(|coins| coins > 100), "{compared}");
-    }
-}
-
-/// `record`, in a process of its own.
-struct Recorder {
-    child: Child,
-    file: PathBuf,
-}
-
-impl Recorder {
-    fn start(source: &str, file: &Path) -> Self {
-        let child = Command::new(program())
-            .args(["record", "--source", source, "--network", "simulator0", "--out"])
-            .arg(file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        Self { child, file: file.to_owned() }
-    }
-
-    /// Ends it, with all that it was told of so far.
-    fn finish(mut self) -> PathBuf {
-        terminate(&self.child);
-        assert!(self.child.wait().unwrap().success());
-        self.file
     }
 }

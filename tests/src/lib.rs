@@ -6,6 +6,7 @@ pub mod clvm;
 pub mod data;
 pub mod http;
 pub mod lab;
+pub mod recorder;
 pub mod service;
 pub mod trial;
 pub mod wait;

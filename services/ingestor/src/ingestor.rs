@@ -176,7 +176,7 @@ impl<P: Publisher> Ingestor<P> {
         if !*resumed {
             self.at = self.publisher.resume().await?;
             self.source.resume(self.at).await?;
-            info!(source = self.source.describe(), network = %self.network, from = ?self.at, "following");
+            info!(source = self.source.describe(), network = %self.network, from = self.at.map(display), "following");
             *resumed = true;
         }
         let peak = self.source.peak().await?;
@@ -184,11 +184,11 @@ impl<P: Publisher> Ingestor<P> {
             Fork::None if self.at == Some(peak.block) => self.publish(None, vec![], peak).await?,
             Fork::None => self.catch_up(None, peak).await?,
             Fork::Behind => {
-                warn!(source = %peak.block, log = ?self.at, "the source is behind the log");
+                warn!(source = %peak.block, log = self.at.map(display), "the source is behind the log");
                 self.publish(None, vec![], peak).await?;
             }
             Fork::Rewind(to) => {
-                info!(from = ?self.at, to = ?to.0, peak = %peak.block, "reorg");
+                info!(from = self.at.map(display), to = to.0.map(display), peak = %peak.block, "reorg");
                 self.decoder =
                     Arc::new(Decoder::new(Arc::clone(&self.source), self.network, self.options.limits));
                 self.catch_up(Some(to), peak).await?;

@@ -21,7 +21,7 @@ pub(super) fn announce(listen: SocketAddr, mut progress: watch::Receiver<Progres
         if progress.wait_for(played).await.is_ok() {
             println!("\nThe demo chain is played. Try:\n");
             for path in TRY.lines() {
-                println!("  curl http://{listen}{path}");
+                println!("  curl 'http://{listen}{path}'");
             }
             println!("  open http://{listen}/docs\n");
         }

@@ -97,7 +97,7 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
         self.attempt(|store, _| async move { Ok(store.rewind(partition, at, to).await?) }).await?;
         self.position = to;
         let elapsed_ms = started.elapsed().as_millis();
-        info!(partition, from = ?at.block, to = ?to.block, epoch = to.epoch, elapsed_ms, "rewound");
+        info!(partition, from = at.block.map(display), to = to.block.map(display), epoch = to.epoch, elapsed_ms, "rewound");
         self.report(None, State::Running);
         Ok(())
     }

@@ -49,7 +49,7 @@ where
 
     async fn assigned(&mut self, partition: Partition) -> Result<(), RunnerError> {
         let position = self.runner.store.position(partition).await?;
-        info!(topic = self.runner.log.topic(), partition, block = ?position.block, "reading partition");
+        info!(topic = self.runner.log.topic(), partition, block = position.block.map(display), "reading partition");
         let progress = Progress { position, watermark: None, state: State::Running };
         self.runner.progress.send_modify(|all| drop(all.insert(partition, progress)));
         let (sender, receiver) = mpsc::channel(self.runner.options.deliveries_max);

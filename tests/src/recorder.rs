@@ -1,0 +1,32 @@
+//! The service's recorder, in a process of its own.
+
+use crate::service::terminate;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// `record`, in a process of its own.
+pub struct Recorder {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Recorder {
+    /// Starts to record a source.
+    pub fn start(program: &Path, source: &str, file: &Path) -> Self {
+        let child = Command::new(program)
+            .args(["record", "--source", source, "--network", "simulator0", "--out"])
+            .arg(file)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self { child, file: file.to_owned() }
+    }
+
+    /// Ends it, with all that it was told of so far.
+    pub fn finish(mut self) -> PathBuf {
+        terminate(&self.child);
+        assert!(self.child.wait().unwrap().success());
+        self.file
+    }
+}
