@@ -1,5 +1,6 @@
 //! Who owns a coin, and what it is: for every layer, for changes of every kind, and for forgeries.
 
+use chia_puzzles::{CAT_PUZZLE, SINGLETON_TOP_LAYER_V1_1, SINGLETON_TOP_LAYER_V1_1_HASH};
 use clvmr::allocator::NodePtr;
 use mojoscan_chia::builder::{CoinSpend, Draft, Generator, Tip};
 use mojoscan_chia::{Decoded, Limits, decode};
@@ -218,54 +219,43 @@ fn a_lineage_proof_counts_only_if_it_holds() {
 }
 
 #[test]
-fn forged_layers_are_plain_coins() {
-    use chia_puzzles::{CAT_PUZZLE, SINGLETON_TOP_LAYER_V1_1, SINGLETON_TOP_LAYER_V1_1_HASH};
+fn a_cat_module_that_is_told_another_hash_is_no_cat() {
     let w = &mut Wallet::default();
-    let two = w.p2_hash(2);
+    let (two, module, asset) = (w.p2_hash(2), Bytes32::new([4; 32]), Bytes32::new([5; 32]));
     let inner = w.p2_pays(1, &[Pay::hinted(two, 501)]);
-    // a CAT module that is told another module hash wraps its children in that one
-    let arguments = [w.clvm.atom([4; 32]), w.clvm.atom([5; 32]), inner.puzzle];
+    // it wraps its children in what it was told, and takes a parent that is wrapped so for one of its own
+    let lineage = Lineage { parent: Bytes32::new([9; 32]), inner: Some(Bytes32::new([8; 32])), amount: 501 };
+    let puzzle_hash = w.cat_hash_by(module, asset, Bytes32::new([8; 32]));
+    let parent = Coin { parent: lineage.parent, puzzle_hash, amount: 501 };
+    let arguments = [w.clvm.atom(module), w.clvm.atom(asset), inner.puzzle];
     let puzzle = w.clvm.curry(&CAT_PUZZLE, &arguments);
-    let from = coin(w.hash(puzzle), 501);
-    let mut spend = w.spend_cat(from, Bytes32::new([5; 32]), inner, None, 0);
+    let from = Coin { parent: parent.id(), puzzle_hash: w.hash(puzzle), amount: 501 };
+    let mut spend = w.spend_cat(from, asset, inner, Some(lineage), 0);
     spend.puzzle = w.clvm.bytes(puzzle);
-    // such a CAT needs its TAIL, and nobody knows one: so it is only read, not run
-    let mut wallet = Wallet::default();
-    let _ = &mut wallet;
-    let events = mojoscan_chia::decode_generator(&generator(&[spend]), &[], Limits::default());
-    assert!(events.is_err());
-    // a singleton whose launcher is not one
+    let decoded = block(vec![spend]);
+    assert_eq!(holding(created(&decoded, from)[0]), plain(w.cat_hash_by(module, asset, two)));
+    assert_eq!(owners(&decoded, from), [(from.puzzle_hash, Kind::Standard)]);
+}
+
+#[test]
+fn a_singleton_of_another_launcher_is_no_singleton() {
+    let w = &mut Wallet::default();
+    let (two, id) = (w.p2_hash(2), Bytes32::new([6; 32]));
+    let inner = w.p2_pays(1, &[Pay::hinted(two, 501)]);
     let module = w.clvm.atom(SINGLETON_TOP_LAYER_V1_1_HASH);
-    let (launcher, puzzle_hash) = (w.clvm.atom([6; 32]), w.clvm.atom([7; 32]));
+    let (launcher, puzzle_hash) = (w.clvm.atom(id), w.clvm.atom([7; 32]));
     let rest = w.clvm.pair(launcher, puzzle_hash);
     let structure = w.clvm.pair(module, rest);
     let puzzle = w.clvm.curry(&SINGLETON_TOP_LAYER_V1_1, &[structure, inner.puzzle]);
-    let full = w.hash(puzzle);
-    let inner_hash = w.hash(inner.puzzle);
-    let parent = Coin { parent: Bytes32::new([1; 32]), puzzle_hash: full, amount: 501 };
+    let parent = Coin { parent: Bytes32::new([1; 32]), puzzle_hash: w.hash(puzzle), amount: 501 };
     let from = Coin { parent: parent.id(), ..parent };
-    let lineage = Lineage { parent: parent.parent, inner: Some(inner_hash), amount: 501 };
-    let mut spend = w.spend_singleton(from, Bytes32::new([6; 32]), inner, &lineage);
-    spend.coin = from;
+    let lineage = Lineage { parent: parent.parent, inner: Some(w.hash(inner.puzzle)), amount: 501 };
+    let mut spend = w.spend_singleton(from, id, inner, &lineage);
     spend.puzzle = w.clvm.bytes(puzzle);
-    let (events, _) =
-        mojoscan_chia::decode_generator(&generator(&[spend]), &[], Limits::default()).unwrap();
-    assert_eq!(events.created[0].asset, Asset::XCH);
-    assert_eq!(events.created[0].owner, events.created[0].coin.puzzle_hash);
-    assert_eq!(events.spent[0].first.asset, Asset::XCH);
-    assert!(events.spent[0].others.is_empty());
-}
-
-fn generator(spends: &[CoinSpend]) -> Vec<u8> {
-    let convert = |spend: &CoinSpend| {
-        let coin = chia_protocol::Coin::new(
-            spend.coin.parent.to_bytes().into(),
-            spend.coin.puzzle_hash.to_bytes().into(),
-            spend.coin.amount,
-        );
-        (coin, spend.puzzle.clone(), spend.solution.clone())
-    };
-    chia_consensus::solution_generator::solution_generator(spends.iter().map(convert)).unwrap()
+    let decoded = block(vec![spend]);
+    let made = created(&decoded, from)[0];
+    assert_eq!(holding(made), plain(made.coin.puzzle_hash));
+    assert_eq!(owners(&decoded, from), [(from.puzzle_hash, Kind::Standard)]);
 }
 
 /// A singleton from its launcher on, all in one block: the launcher coin, the eve coin, and the spends that make them.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
 
+pub mod chain;
 pub mod clvm;
 pub mod data;
 pub mod http;
@@ -11,3 +12,4 @@ pub mod service;
 pub mod trial;
 pub mod wait;
 pub mod wallet;
+pub mod world;

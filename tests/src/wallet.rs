@@ -157,12 +157,17 @@ impl Wallet {
 
     /// The CAT puzzle hash around an inner one.
     pub fn cat_hash(&mut self, asset: Bytes32, inner: PuzzleHash) -> PuzzleHash {
-        let module = self.clvm.atom(CAT_PUZZLE_HASH);
+        self.cat_hash_by(Bytes32::new(CAT_PUZZLE_HASH), asset, inner)
+    }
+
+    /// What a CAT puzzle that is told this module hash takes for the CAT puzzle hash around an inner one.
+    pub fn cat_hash_by(&mut self, told: Bytes32, asset: Bytes32, inner: PuzzleHash) -> PuzzleHash {
+        let module = self.clvm.atom(told);
         let module = self.clvm.hash(module);
         let asset = self.clvm.atom(asset);
         let asset = self.clvm.hash(asset);
         let arguments = [module, asset, inner].map(|hash| hash.to_bytes().into());
-        Bytes32::new(clvm_utils::curry_tree_hash(CAT_PUZZLE_HASH.into(), &arguments).to_bytes())
+        Bytes32::new(clvm_utils::curry_tree_hash(told.to_bytes().into(), &arguments).to_bytes())
     }
 
     /// A spend of a CAT coin, in a ring of one.
