@@ -3,6 +3,8 @@
 //! The `.proto` files beside this crate are the contract; the code below `generated` is made from them and committed,
 //! so that nobody needs a protobuf compiler. A test makes it again and compares; `make generate` writes it.
 
+#![allow(clippy::all, reason = "generated code is not held to our lints")]
+
 /// What records and answers have in common.
 pub mod common {
     /// Version 1.

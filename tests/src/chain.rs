@@ -43,6 +43,12 @@ impl Chain {
         }
     }
 
+    /// Waits until the chain ends in this block.
+    pub async fn ends_in(&self, tip: BlockId) {
+        let mut watched = self.blocks.subscribe();
+        watched.wait_for(|blocks| peak(blocks).block == tip).await.unwrap();
+    }
+
     fn counted(&self) {
         let mut next = self.next.lock().unwrap();
         match next.take() {

@@ -2,14 +2,22 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
 
+pub mod bench;
+pub mod branch;
 pub mod chain;
 pub mod clvm;
 pub mod data;
+pub mod engines;
 pub mod http;
 pub mod lab;
+pub mod rebuild;
+pub mod record_log;
+pub mod recorded;
 pub mod recorder;
+pub mod seeds;
 pub mod service;
 pub mod trial;
 pub mod wait;
 pub mod wallet;
+pub mod whole;
 pub mod world;

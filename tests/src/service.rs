@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest time until a process is up, or has ended.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,8 +40,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts it, and waits until it listens. `None` if it ended before that.
-    pub fn try_start(options: &ServiceOptions) -> Option<Self> {
+    /// Starts it, and waits for nothing.
+    pub fn spawn(options: &ServiceOptions) -> Self {
         let mut command = Command::new(&options.program);
         command
             .args(["standalone", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
@@ -54,7 +54,12 @@ impl Service {
         }
         let mut child = command.spawn().unwrap();
         let log = lines(child.stderr.take().unwrap());
-        let mut service = Self { child, url: String::new(), admin: String::new(), log };
+        Self { child, url: String::new(), admin: String::new(), log }
+    }
+
+    /// Starts it, and waits until it listens. `None` if it ended before that.
+    pub fn try_start(options: &ServiceOptions) -> Option<Self> {
+        let mut service = Self::spawn(options);
         while let Ok(line) = service.log.recv_timeout(PATIENCE) {
             let entry: Value = serde_json::from_str(&line).unwrap_or_default();
             if entry["message"] == "mojoscan is up" {
@@ -64,6 +69,13 @@ impl Service {
             }
         }
         None
+    }
+
+    /// Lets it work for a while, wherever that leads.
+    pub fn work(&self, time: Duration) {
+        let end = Instant::now() + time;
+        // its log is read on, or it would stand still
+        while self.log.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok() {}
     }
 
     /// Starts it, and waits until it listens.
@@ -83,6 +95,11 @@ impl Service {
             (BlockId { height, hash } == block).then_some(())
         })
         .await;
+    }
+
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends it at once, as a power cut would.

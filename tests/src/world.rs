@@ -2,15 +2,17 @@
 //! seed has it. A world is a value: keep one to fork from it.
 
 use crate::wallet::{DidState, Inner, Lineage, NftState, Pay, Wallet};
-use chia_puzzles::SINGLETON_LAUNCHER_HASH;
+use chia_puzzles::{SETTLEMENT_PAYMENT_HASH, SINGLETON_LAUNCHER_HASH};
 use clvmr::allocator::NodePtr;
 use fastrand::Rng;
 use mojoscan_chia::builder::{CoinSpend, Draft, Generator, Tip};
-use mojoscan_domain::{BURN, BlockId, Bytes32, Coin, Network, PuzzleHash, SETTLEMENTS};
+use mojoscan_domain::{BURN, BlockId, Bytes32, Coin, Network, PuzzleHash};
 use std::collections::HashMap;
 
 /// Owners; each has one address.
 const OWNERS: u32 = 9;
+/// Highest fee of a payment, in mojos; of a CAT, most that is melted.
+const FEE_MAX: u64 = 1_000_000;
 /// Most things dealt with in a block.
 const DEALS_MAX: usize = 6;
 
@@ -28,7 +30,6 @@ pub struct Built {
 pub struct World {
     tip: Tip,
     things: Vec<Thing>,
-    launched: u32,
 }
 
 /// Something that an owner has.
@@ -50,7 +51,7 @@ enum Kind {
 impl World {
     /// Before block 0.
     pub fn genesis() -> Self {
-        Self { tip: Tip::genesis(Network::Simulator0), things: vec![], launched: 0 }
+        Self { tip: Tip::genesis(Network::Simulator0), things: vec![] }
     }
 
     /// The last block; none before block 0.
@@ -60,12 +61,11 @@ impl World {
 
     /// Adds a block.
     pub fn grow(&mut self, rng: &mut Rng) -> Built {
-        let mut block = Deals { wallet: Wallet::default(), rng, spends: vec![], made: vec![], launched: self.launched };
+        let mut block = Deals { wallet: Wallet::default(), rng, spends: vec![], made: vec![] };
         let transaction = self.tip.id().is_none() || block.rng.u8(..10) < 7;
         if transaction {
             block.deal(&mut self.things);
         }
-        self.launched = block.launched;
         let (owners, farmer, pool) = block.owners();
         let Deals { rng, spends, made, .. } = block;
         let generator = match (spends.is_empty(), rng.u8(..4)) {
@@ -78,7 +78,11 @@ impl World {
         let draft = Draft { generator, transaction, farmer, pool, salt, ..Draft::default() };
         let (block, tip) = self.tip.extend(&draft).unwrap();
         self.tip = tip;
-        let rewards = block.rewards().into_iter().map(|coin| Thing { coin, owner: owners[&coin.puzzle_hash], kind: Kind::Xch });
+        let rewards = block.rewards().into_iter().map(|coin| Thing {
+            coin,
+            owner: owners[&coin.puzzle_hash],
+            kind: Kind::Xch,
+        });
         self.things.extend(made.into_iter().chain(rewards));
         Built { id: block.id(), bytes: block.to_bytes().unwrap() }
     }
@@ -90,7 +94,6 @@ struct Deals<'a> {
     rng: &'a mut Rng,
     spends: Vec<CoinSpend>,
     made: Vec<Thing>,
-    launched: u32,
 }
 
 impl Deals<'_> {
@@ -125,8 +128,10 @@ impl Deals<'_> {
             0 | 1 if thing.coin.amount > 2_000 => self.issue(thing),
             2 if thing.coin.amount > 1 => self.launch_nft(thing),
             3 if thing.coin.amount > 1 => self.launch_did(thing),
-            4 | 5 => {
-                let sold = things.iter().position(|other| matches!(other.kind, Kind::Cat { .. }));
+            // the settlement puzzle pays no empty coins
+            4 | 5 if thing.coin.amount > 0 => {
+                let is_sold = |other: &Thing| matches!(other.kind, Kind::Cat { .. }) && other.coin.amount > 0;
+                let sold = things.iter().position(is_sold);
                 match sold {
                     Some(sold) => {
                         let sold = things.swap_remove(sold);
@@ -140,7 +145,7 @@ impl Deals<'_> {
         }
     }
 
-    /// Splits an amount at random: dust and nothing at all among the parts. What is left over is a fee.
+    /// Splits an amount at random: dust and nothing at all among the parts. What little is left over is a fee.
     fn split(&mut self, mut amount: u64) -> Vec<(u32, u64)> {
         let mut parts: Vec<(u32, u64)> = vec![];
         for _ in 0..self.rng.usize(1..5) {
@@ -155,6 +160,14 @@ impl Deals<'_> {
             if !parts.contains(&(to, part)) {
                 parts.push((to, part));
                 amount -= part;
+            }
+        }
+        // consensus knows no fees above u64::MAX, and the first coins alone come near that
+        while amount > FEE_MAX {
+            let part = (self.anyone(), amount - self.rng.u64(..=FEE_MAX));
+            if !parts.contains(&part) {
+                parts.push(part);
+                amount -= part.1;
             }
         }
         parts
@@ -258,8 +271,8 @@ impl Deals<'_> {
         let tail_program = self.wallet.tail(tail, &[]);
         let asset = self.wallet.hash(tail_program);
         let (buyer, seller) = (self.wallet.p2_hash(xch.owner), self.wallet.p2_hash(cat.owner));
-        let settlement = SETTLEMENTS[0];
-        let price = self.rng.u64(..=xch.coin.amount);
+        let settlement = Bytes32::new(SETTLEMENT_PAYMENT_HASH);
+        let price = self.rng.u64(1..=xch.coin.amount);
         self.change(xch, settlement, price);
         let paid = Coin { parent: xch.coin.id(), puzzle_hash: settlement, amount: price };
         let inner = self.wallet.settlement(&[Pay::hinted(seller, price)]);
@@ -286,7 +299,6 @@ impl Deals<'_> {
     /// A launcher coin from a coin.
     fn launcher(&mut self, thing: &Thing) -> Coin {
         let puzzle_hash = Bytes32::new(SINGLETON_LAUNCHER_HASH);
-        self.launched += 1;
         self.change(thing, puzzle_hash, 1);
         Coin { parent: thing.coin.id(), puzzle_hash, amount: 1 }
     }
@@ -311,7 +323,8 @@ impl Deals<'_> {
         let pay = Pay::hinted(self.wallet.p2_hash(to), 1);
         let owner = self.wallet.p2_pays(thing.owner, &[pay]);
         let inner = self.wallet.nft_with(&state, owner);
-        let lineage = Lineage { parent: launcher.id(), inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
+        let lineage =
+            Lineage { parent: launcher.id(), inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
         let eve = self.eve(launcher, inner);
         self.made_nft(eve, to, state, lineage);
     }
@@ -340,7 +353,8 @@ impl Deals<'_> {
         let inner = self.wallet.nft_with(&before, owner);
         let spend = self.wallet.spend_singleton(thing.coin, state.launcher, inner, lineage);
         self.spends.push(spend);
-        let next = Lineage { parent: thing.coin.parent, inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
+        let next =
+            Lineage { parent: thing.coin.parent, inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
         self.made_nft(thing.coin, to, state, next);
     }
 
@@ -348,7 +362,8 @@ impl Deals<'_> {
         let launcher = self.launcher(thing);
         let state = DidState { launcher: launcher.id(), metadata: 1 };
         let inner = self.did_pays(thing.owner, &state, thing.owner, &state, true);
-        let lineage = Lineage { parent: launcher.id(), inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
+        let lineage =
+            Lineage { parent: launcher.id(), inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
         let eve = self.eve(launcher, inner);
         self.made_did(eve, thing.owner, state, lineage);
     }
@@ -380,7 +395,8 @@ impl Deals<'_> {
         let inner = self.did_pays(thing.owner, state, to, &next, hinted);
         let spend = self.wallet.spend_singleton(thing.coin, state.launcher, inner, lineage);
         self.spends.push(spend);
-        let proof = Lineage { parent: thing.coin.parent, inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
+        let proof =
+            Lineage { parent: thing.coin.parent, inner: Some(self.wallet.hash(inner.puzzle)), amount: 1 };
         self.made_did(thing.coin, to, next, proof);
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod projection;
 pub mod rpc;
+mod shards;
 pub mod store;
 
 use mojoscan_domain::record::CoinEvent;
@@ -24,6 +25,8 @@ use tokio::sync::watch;
 /// How an address service works.
 #[derive(Debug, Clone, Copy)]
 pub struct AddressOptions {
+    /// Shards of the store. Those that another process fills are looked up there.
+    pub shards: u32,
     /// XCH coins below this many mojos are dust.
     pub dust_below: u64,
     /// Blocks behind the peak from which on the service is not ready.
@@ -38,7 +41,7 @@ pub struct AddressOptions {
 pub struct AddressService<S> {
     /// The gRPC service, to be mounted on a server.
     pub rpc: AddressServiceServer<AddressRpc<S>>,
-    /// How far each shard is.
+    /// How far each shard is that this process fills.
     pub progress: watch::Receiver<ProgressMap>,
 }
 
@@ -59,9 +62,13 @@ where
     let progress = runner.progress();
     let stop = tasks.stop();
     tasks.spawn("address", async move { runner.run(stop).await.map_err(Failure::failed) });
-    let watched = progress.clone();
+    let everywhere = match options.shards {
+        1 => progress.clone(),
+        shards => shards::follow(store.clone(), shards, progress.clone(), tasks),
+    };
+    let watched = everywhere.clone();
     health.add("address", move || condition(&watched.borrow(), &options));
-    let rpc = AddressServiceServer::new(AddressRpc::new(store, progress.clone()));
+    let rpc = AddressServiceServer::new(AddressRpc::new(store, everywhere));
     AddressService { rpc, progress }
 }
 

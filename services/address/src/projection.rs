@@ -63,6 +63,8 @@ pub struct Changes {
 }
 
 impl Projection for AddressProjection {
+    const NAME: &'static str = "address";
+
     type Event = CoinEvent;
     type Keys = Keys;
     type Prior = Prior;

@@ -7,11 +7,11 @@ mod list_coins;
 mod list_nfts;
 mod list_transfers;
 mod stream_positions;
+mod views;
 
-use crate::store::{AddressStore, AddressView, ViewError};
+use crate::store::{AddressStore, ViewError};
 use futures::stream::BoxStream;
 use mojoscan_domain::{Bytes32, PuzzleHash};
-use mojoscan_pipeline::Partition;
 use mojoscan_pipeline::runner::ProgressMap;
 use mojoscan_proto::address::v1 as proto;
 use mojoscan_proto::address::v1::address_service_server::AddressService;
@@ -19,6 +19,7 @@ use mojoscan_runtime::Code;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tracing::{error, warn};
+use views::Views;
 
 /// Most owners in one call.
 const OWNERS_MAX: usize = 10;
@@ -39,38 +40,27 @@ impl<S: AddressStore> AddressRpc<S> {
         Self { store, progress }
     }
 
-    /// The shard that holds all of these owners.
-    fn shard_of(&self, owners: &[PuzzleHash]) -> Result<Partition, Status> {
-        let mut shards = owners.iter().map(|owner| self.store.partition_of(*owner));
-        let first = shards.next().unwrap_or_default();
-        if shards.all(|shard| shard == first) {
-            return Ok(first);
-        }
-        Err(Code::InvalidArgument
-            .status("owners: they are in different shards; ask for each shard by itself"))
-    }
-
-    /// Reads from one view of a shard. A reorg that passes meanwhile is tried again once.
+    /// Reads rows of these owners, all at one block. A reorg that passes meanwhile is tried again once.
     async fn read<T, F>(
         &self,
-        shard: Partition,
+        owners: &[PuzzleHash],
         at: Option<&proto::At>,
-        query: impl Fn(S::View) -> F,
+        query: impl Fn(Views<S>) -> F,
     ) -> Result<(proto::AsOf, T), Status>
     where
-        F: Future<Output = Result<(S::View, T), ViewError>>,
+        F: Future<Output = Result<(Views<S>, T), ViewError>>,
     {
         let height = at.map(|at| at.height);
         for last in [false, true] {
             let read = async {
-                let view = self.store.view(shard, height).await?;
-                let as_of = convert::as_of(shard, &view);
-                let (view, answer) = query(view).await?;
-                view.finish().await?;
+                let views = Views::open(self.store.clone(), owners, height).await?;
+                let as_of = views.as_of();
+                let (views, answer) = query(views).await?;
+                views.finish().await?;
                 Ok((as_of, answer))
             };
             match read.await {
-                Err(ViewError::Moved) if !last => warn!(shard, "a reorg passed during a read; reading again"),
+                Err(ViewError::Moved) if !last => warn!("a reorg passed during a read; reading again"),
                 answer => return answer.map_err(|error| failed(&error)),
             }
         }

@@ -1,6 +1,7 @@
 //! Where the rows of addresses are kept: the port that both adapters fill, and its answers.
 
 pub mod embedded;
+pub mod scylla;
 
 use crate::projection::{Account, AddressProjection, AssetId, CoinRow, Item, List};
 use mojoscan_domain::record::Watermark;

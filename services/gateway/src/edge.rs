@@ -61,6 +61,8 @@ pub(crate) fn cors() -> CorsLayer {
             header::RETRY_AFTER,
         ])
         .max_age(Duration::from_secs(24 * 3600))
+        // answers are the same for every origin: caches may share them
+        .vary([])
 }
 
 /// Gives the request an id, its response that id, and a failure its envelope.

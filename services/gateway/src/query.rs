@@ -71,7 +71,8 @@ impl<'a> Query<'a> {
     /// `count`: items of a page.
     pub(crate) fn count(&self) -> Result<u32, ApiError> {
         let Some(text) = self.one("count")? else { return Ok(COUNT_DEFAULT) };
-        let count = text.parse().ok().filter(|count| (1..=COUNT_MAX).contains(count));
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let count = text.parse().ok().filter(|count| digits && (1..=COUNT_MAX).contains(count));
         count.ok_or_else(|| invalid("count", &format!("a number from 1 to {COUNT_MAX}")))
     }
 
@@ -180,7 +181,7 @@ mod tests {
     fn counts_cursors_and_flags() {
         let count = |query: &str| read(query).unwrap().count().ok();
         assert_eq!([count(""), count("count=1"), count("count=1000")], [Some(100), Some(1), Some(1000)]);
-        for bad in ["count=0", "count=1001", "count=-1", "count=1.0", "count=", "count=x", "count=1&count=1"]
+        for bad in ["count=0", "count=1001", "count=-1", "count=1.0", "count=", "count=x", "count=%2B1", "count=1&count=1"]
         {
             assert_eq!(count(bad), None, "{bad}");
         }

@@ -101,8 +101,10 @@ fn parse(first: u32, blocks: &[Vec<u8>]) -> Result<Vec<Block>, IngestError> {
     for (height, bytes) in (first..).zip(blocks) {
         let block = Block::from_bytes(bytes).map_err(|error| IngestError::Unreadable { height, error })?;
         let id: BlockId = block.id();
-        let links = parsed.last().is_none_or(|before| before.id().hash == block.previous_hash());
-        if id.height != height || !links {
+        if id.height != height {
+            return Err(IngestError::Misplaced { height, block: id });
+        }
+        if parsed.last().is_some_and(|before| before.id().hash != block.previous_hash()) {
             return Err(IngestError::Unlinked(id));
         }
         parsed.push(block);

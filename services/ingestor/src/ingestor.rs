@@ -3,6 +3,7 @@
 use crate::backfill;
 use crate::decode::Decoder;
 use crate::fork::{self, Fork};
+use crate::metrics::Metrics;
 use crate::progress::CatchUp;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures::StreamExt;
@@ -76,6 +77,14 @@ pub enum IngestError {
         /// Why not.
         error: DecodeError,
     },
+    /// The source gives another block than that of the height it was asked for.
+    #[error("the source gives block {block} as that of height {height}: it is damaged")]
+    Misplaced {
+        /// The height.
+        height: u32,
+        /// The block.
+        block: BlockId,
+    },
     /// A block does not stand on the one before. The chain may have changed meanwhile.
     #[error("block {0} does not stand on the one before")]
     Unlinked(BlockId),
@@ -124,6 +133,7 @@ pub struct Ingestor<P> {
     network: Network,
     options: IngestorOptions,
     decoder: Arc<Decoder>,
+    metrics: Metrics,
     /// The last block published.
     at: Option<BlockId>,
 }
@@ -137,7 +147,7 @@ impl<P: Publisher> Ingestor<P> {
         options: IngestorOptions,
     ) -> Self {
         let decoder = Arc::new(Decoder::new(Arc::clone(&source), network, options.limits));
-        Self { source, publisher, network, options, decoder, at: None }
+        Self { source, publisher, network, options, decoder, metrics: Metrics::new(), at: None }
     }
 
     /// Runs until it is told to stop.
@@ -156,6 +166,7 @@ impl<P: Publisher> Ingestor<P> {
                 failing = None;
                 continue;
             };
+            self.metrics.failed(&error);
             if !error.is_passing() {
                 return Err(error);
             }
@@ -180,6 +191,7 @@ impl<P: Publisher> Ingestor<P> {
             *resumed = true;
         }
         let peak = self.source.peak().await?;
+        self.metrics.peak(peak);
         match fork::find(&*self.source, &mut self.publisher, self.at, peak).await? {
             Fork::None if self.at == Some(peak.block) => self.publish(None, vec![], peak).await?,
             Fork::None => self.catch_up(None, peak).await?,
@@ -189,6 +201,7 @@ impl<P: Publisher> Ingestor<P> {
             }
             Fork::Rewind(to) => {
                 info!(from = self.at.map(display), to = to.0.map(display), peak = %peak.block, "reorg");
+                self.metrics.reorg(self.at, to.0);
                 self.decoder =
                     Arc::new(Decoder::new(Arc::clone(&self.source), self.network, self.options.limits));
                 self.catch_up(Some(to), peak).await?;
@@ -198,7 +211,8 @@ impl<P: Publisher> Ingestor<P> {
         Ok(())
     }
 
-    /// Publishes the blocks up to the peak, in batches; a rewind goes with the first.
+    /// Publishes the blocks up to the peak, in batches; a rewind goes with the first. A block is published once it is
+    /// known to be the source's: the next one stands on it, or it is the peak.
     async fn catch_up(&mut self, mut rewind: Option<RewindTo>, peak: Peak) -> Result<(), IngestError> {
         let base = rewind.map_or(self.at, |to| to.0);
         let first = base.map_or(0, |block| block.height + 1);
@@ -212,8 +226,6 @@ impl<P: Publisher> Ingestor<P> {
             let run = run?;
             for block in run {
                 self.check_link(last, &block)?;
-                last = Some(block.header.id);
-                open.push(block);
                 if self.is_full(&open, since) {
                     self.publish(rewind.take(), std::mem::take(&mut open), peak).await?;
                     since = Instant::now();
@@ -221,7 +233,12 @@ impl<P: Publisher> Ingestor<P> {
                         progress.reached(last.height);
                     }
                 }
+                last = Some(block.header.id);
+                open.push(block);
             }
+        }
+        if last != Some(peak.block) {
+            return Err(IngestError::Unlinked(peak.block));
         }
         if !open.is_empty() || rewind.is_some() {
             self.publish(rewind, open, peak).await?;
@@ -242,9 +259,10 @@ impl<P: Publisher> Ingestor<P> {
 
     fn is_full(&self, open: &[BlockEvents], since: Instant) -> bool {
         let events: usize = open.iter().map(|block| block.coins.len()).sum();
-        events >= self.options.batch_events
-            || open.len() >= self.options.batch_blocks
-            || since.elapsed() >= self.options.batch_time
+        !open.is_empty()
+            && (events >= self.options.batch_events
+                || open.len() >= self.options.batch_blocks
+                || since.elapsed() >= self.options.batch_time)
     }
 
     async fn publish(
@@ -256,8 +274,11 @@ impl<P: Publisher> Ingestor<P> {
         let last = blocks.last().map(|block| block.header.id);
         let (base, peak_height) = (rewind.map_or(self.at, |to| to.0), peak.block.height);
         let heard_at_ms = (!(peak.finished && last.or(base) == Some(peak.block))).then(now_ms);
-        self.publisher.publish(PublishBatch { rewind, blocks, peak_height, heard_at_ms }).await?;
+        let batch = PublishBatch { rewind, blocks, peak_height, heard_at_ms };
+        let (size, started) = (Metrics::size(&batch), Instant::now());
+        self.publisher.publish(batch).await?;
         self.at = last.or(base);
+        self.metrics.published(size, started.elapsed(), self.at);
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod backfill;
 mod decode;
 mod fork;
 mod ingestor;
+mod metrics;
 mod progress;
 pub mod source;
 

@@ -9,10 +9,14 @@ mod tls;
 use mojoscan_domain::Network;
 use mojoscan_pipeline::{BlockSource, SourceError};
 use std::fmt;
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use url::Url;
+
+/// Most bytes of a block. The network's message limit is far lower.
+const BLOCK_BYTES_MAX: u64 = 64 << 20;
 
 /// A source, as it is written on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,6 +148,16 @@ pub async fn open(
             Ok((source, network))
         }
     }
+}
+
+/// Unpacks a block that was compressed with zstd.
+fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut block = vec![];
+    zstd::Decoder::with_buffer(packed)?.take(BLOCK_BYTES_MAX + 1).read_to_end(&mut block)?;
+    if block.len() as u64 > BLOCK_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than a block can be"));
+    }
+    Ok(block)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What can be asked for.
 
+use crate::fleet::{address, gateway, ingestor, migrate, replay, topics};
 use crate::{decode, digest, record, standalone};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -17,6 +18,19 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run everything in one process, on an embedded store.
     Standalone(standalone::StandaloneConfig),
+    /// Follow the chain, and publish what happens to coins. A process of the fleet.
+    Ingestor(ingestor::IngestorConfig),
+    /// Keep the rows of addresses, and answer from them over gRPC. A process of the fleet.
+    Address(address::AddressConfig),
+    /// Answer the public over REST. A process of the fleet.
+    Gateway(gateway::GatewayProcessConfig),
+    /// Look after the topics of the record log.
+    #[command(subcommand)]
+    Topics(topics::TopicsCommand),
+    /// Make the keyspace and its tables, or bring them up to date. Safe to repeat, also by two at once.
+    Migrate(migrate::MigrateOptions),
+    /// Rebuild the rows of addresses from the log into another keyspace, beside the live one, and compare the two.
+    Replay(replay::ReplayConfig),
     /// Decode FullBlock files to records, one JSON object a line.
     Decode(decode::DecodeOptions),
     /// Record a source: its blocks in the order in which it tells of them, reorgs included.

@@ -50,6 +50,5 @@ pub(crate) async fn run(options: DigestOptions) -> Result<(), Failure> {
     }
     let block =
         position.block.map_or_else(|| "-".to_owned(), |block| format!("{} {}", block.height, block.hash));
-    println!("{block} {}", digest.to_bytes32());
-    Ok(())
+    exit::print(&format!("{block} {}\n", digest.to_bytes32()))
 }

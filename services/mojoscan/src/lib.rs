@@ -4,8 +4,11 @@ mod check_config;
 mod cli;
 mod decode;
 mod digest;
+mod fleet;
 mod in_process;
+mod process;
 mod record;
+mod rpc;
 mod standalone;
 
 pub use standalone::{Standalone, StandaloneConfig, demo};
@@ -20,10 +23,7 @@ use std::process::ExitCode;
 /// Runs a command line, program name included, and says how it went.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let outcome = match config::parse(Cli::command(), arguments) {
-        Ok(Parsed::Show(text)) => {
-            print!("{text}");
-            Ok(())
-        }
+        Ok(Parsed::Show(text)) => exit::print(&text),
         Ok(Parsed::Run(matches)) => dispatch(&matches),
         Err(failure) => Err(failure),
     };
@@ -38,6 +38,12 @@ fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
         Cli::from_arg_matches(matches).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
     match cli.command {
         Command::Standalone(config) => asynchronously(standalone::run(config)),
+        Command::Ingestor(config) => asynchronously(fleet::ingestor::run(config)),
+        Command::Address(config) => asynchronously(fleet::address::run(config)),
+        Command::Gateway(config) => asynchronously(fleet::gateway::run(config)),
+        Command::Topics(command) => asynchronously(fleet::topics::run(command)),
+        Command::Migrate(options) => asynchronously(fleet::migrate::run(options)),
+        Command::Replay(config) => asynchronously(fleet::replay::run(config)),
         Command::Record(config) => asynchronously(record::run(config)),
         Command::Decode(options) => decode::run(&options),
         Command::Digest(options) => asynchronously(digest::run(options)),

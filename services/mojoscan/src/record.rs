@@ -17,12 +17,14 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
-use tracing::info;
+use tracing::{info, warn};
 
 /// Blocks fetched at once.
 const RUN: u32 = 32;
 /// Longest wait for the new peak, where a reorg was met.
 const SETTLE: Duration = Duration::from_secs(1);
+/// Time until a source that is not there is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Most blocks between two recorded peaks: what is held in memory.
 const STEP_MAX: u32 = 4_096;
 
@@ -73,11 +75,13 @@ pub(crate) async fn run(config: RecordConfig) -> Result<(), Failure> {
         let step = match recorder.step(&*source, peak).await {
             Ok(step) => step,
             Err(error) if error.is_reorg() => {
-                let changed = source.changed_peak(peak.block, SETTLE).await;
-                peak = changed.map_err(|error| source_failure(&error))?;
+                peak = next_peak(&*source, peak, SETTLE, last + quiet).await?;
                 continue;
             }
-            Err(error) => return Err(ingest_failure(&error)),
+            Err(error) => {
+                pause(&error, last + quiet).await?;
+                continue;
+            }
         };
         if let Some((top, _)) = step.last() {
             for (id, block) in &step {
@@ -94,14 +98,40 @@ pub(crate) async fn run(config: RecordConfig) -> Result<(), Failure> {
             break;
         }
         let left = quiet.saturating_sub(last.elapsed());
-        let changed = tokio::select! {
-            changed = source.changed_peak(peak.block, left) => changed,
+        peak = tokio::select! {
+            next = next_peak(&*source, peak, left, last + quiet) => next?,
             () = &mut stopped => break,
         };
-        peak = changed.map_err(|error| source_failure(&error))?;
     }
     recorder.writer.finish().map_err(written)?.into_inner().map_err(|error| written(error.into_error()))?;
     info!(file = name, height = peak.block.height, "recording is complete");
+    Ok(())
+}
+
+/// The peak once it is another, or as it is when the patience ends or the source is not there.
+async fn next_peak(
+    source: &dyn BlockSource,
+    known: Peak,
+    patience: Duration,
+    quiet_until: Instant,
+) -> Result<Peak, Failure> {
+    match source.changed_peak(known.block, patience).await {
+        Ok(peak) => Ok(peak),
+        Err(error) => {
+            pause(&error.into(), quiet_until).await?;
+            Ok(known)
+        }
+    }
+}
+
+/// Waits for a source that is not there, as long as there may be no new block.
+async fn pause(error: &IngestError, quiet_until: Instant) -> Result<(), Failure> {
+    let passing = matches!(error, IngestError::Source(SourceError::Unavailable(_)));
+    if !passing || Instant::now() >= quiet_until {
+        return Err(ingest_failure(error));
+    }
+    warn!(%error, "trying again");
+    tokio::time::sleep(PAUSE).await;
     Ok(())
 }
 

@@ -2,8 +2,10 @@
 
 pub mod demo;
 
-use crate::cli::ConfigFile;
+use crate::cli::{Cli, ConfigFile};
 use crate::in_process;
+use crate::process::{bind, local};
+use clap::{CommandFactory, FromArgMatches};
 use mojoscan_address::store::embedded::EmbeddedAddressStore;
 use mojoscan_address::{AddressOptions, AddressService};
 use mojoscan_domain::Network;
@@ -13,18 +15,19 @@ use mojoscan_gateway::{Gateway, GatewayConfig};
 use mojoscan_ingestor::source::{self, SourceUrl};
 use mojoscan_ingestor::{IngestError, Ingestor, IngestorOptions};
 use mojoscan_pipeline::runner::{ProgressMap, RunnerOptions};
-use mojoscan_pipeline::{BlockSource, SourceError, memory};
+use mojoscan_pipeline::{BlockSource, Publisher, SourceError, memory};
 use mojoscan_runtime::admin;
+use mojoscan_runtime::config::{self, Parsed};
 use mojoscan_runtime::exit::{self, Failure};
 use mojoscan_runtime::health::{Condition, Health};
 use mojoscan_runtime::tasks::Tasks;
 use mojoscan_runtime::telemetry::{Telemetry, TelemetryConfig};
 use serde_json::json;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -85,6 +88,23 @@ pub struct StandaloneConfig {
     /// Settings of telemetry.
     #[command(flatten)]
     pub telemetry: TelemetryConfig,
+}
+
+impl StandaloneConfig {
+    /// The settings that a command line gives, as `standalone` would run with.
+    ///
+    /// # Errors
+    /// [`exit::CONFIG`], with one line that says what to change.
+    pub fn parse(arguments: &[&str]) -> Result<Self, Failure> {
+        let line = ["mojoscan", "standalone"].iter().chain(arguments).map(OsString::from).collect();
+        match config::parse(Cli::command(), line)? {
+            Parsed::Run(matches) => {
+                let given = matches.subcommand_matches("standalone").unwrap_or(&matches);
+                Self::from_arg_matches(given).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))
+            }
+            Parsed::Show(text) => Err(Failure::new(exit::CONFIG, text)),
+        }
+    }
 }
 
 /// A standalone service that was started.
@@ -152,7 +172,7 @@ impl Standalone {
         let AddressService { rpc, progress } =
             mojoscan_address::start(log, store.clone(), address_options(config), &mut tasks, &health);
         ingest(source, network, publisher, &mut tasks);
-        let channel = in_process::connect(rpc, &mut tasks)?;
+        let channel = in_process::connect(rpc, &mut tasks).await?;
         let client = AddressClient::new(channel, tasks.stop());
         let gateway = Gateway::new(&config.gateway, network, client);
         let checked = gateway.clone();
@@ -191,6 +211,7 @@ impl Standalone {
 
 fn address_options(config: &StandaloneConfig) -> AddressOptions {
     AddressOptions {
+        shards: 1,
         dust_below: config.dust_below,
         lag_max: config.lag_max,
         silence_max: Duration::from_secs(config.silence_max_seconds),
@@ -198,25 +219,16 @@ fn address_options(config: &StandaloneConfig) -> AddressOptions {
     }
 }
 
-fn ingest(
+/// Starts to publish what a source gives.
+pub(crate) fn ingest(
     source: Arc<dyn BlockSource>,
     network: Network,
-    publisher: memory::MemoryPublisher<EmbeddedHistory>,
+    publisher: impl Publisher,
     tasks: &mut Tasks,
 ) {
     let ingestor = Ingestor::new(source, publisher, network, IngestorOptions::default());
     let stop = tasks.stop();
     tasks.spawn("ingestor", async move { ingestor.run(stop).await.map_err(|error| ingest_failure(&error)) });
-}
-
-async fn bind(name: &str, address: SocketAddr) -> Result<TcpListener, Failure> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| Failure::new(exit::CONFIG, format!("--{name} {address}: {error}")))
-}
-
-fn local(listener: &TcpListener) -> Result<SocketAddr, Failure> {
-    listener.local_addr().map_err(Failure::failed)
 }
 
 fn data_failure(error: mojoscan_pipeline::StoreError) -> Failure {
@@ -234,9 +246,10 @@ pub(crate) fn source_failure(error: &SourceError) -> Failure {
 pub(crate) fn ingest_failure(error: &IngestError) -> Failure {
     match error {
         IngestError::Source(error) => source_failure(error),
-        IngestError::Unreadable { .. } | IngestError::Invalid { .. } | IngestError::OtherNetwork { .. } => {
-            Failure::new(exit::DATA, error)
-        }
+        IngestError::Unreadable { .. }
+        | IngestError::Misplaced { .. }
+        | IngestError::Invalid { .. }
+        | IngestError::OtherNetwork { .. } => Failure::new(exit::DATA, error),
         IngestError::Publish(mojoscan_pipeline::PublishError::Fenced(_)) => Failure::new(exit::FENCED, error),
         _ => Failure::failed(error),
     }

@@ -1,26 +1,14 @@
 //! From rows to the wire.
 
 use crate::projection::{Account, AssetId, Moment};
-use crate::store::AddressView;
 use mojoscan_domain::record::{Transaction, TransactionType};
 use mojoscan_domain::{Asset, BlockId, Kind};
-use mojoscan_pipeline::Partition;
 use mojoscan_proto::address::v1 as proto;
 use mojoscan_proto::common::v1 as common;
 
-pub(super) fn as_of(shard: Partition, view: &impl AddressView) -> proto::AsOf {
-    let (position, heard) = (view.position(), view.heard());
-    let block = view.height().map(|height| match position.block {
-        Some(known) if known.height == height => block_id(known),
-        _ => common::BlockId { height, hash: vec![] },
-    });
-    proto::AsOf {
-        shard,
-        epoch: position.epoch,
-        block,
-        peak_height: heard.peak_height,
-        heard_at_ms: heard.at_ms,
-    }
+/// A block at a height; without its hash where no watermark named it.
+pub(super) fn block(height: u32, named: Option<BlockId>) -> common::BlockId {
+    named.map_or(common::BlockId { height, hash: vec![] }, block_id)
 }
 
 pub(super) fn block_id(block: BlockId) -> common::BlockId {

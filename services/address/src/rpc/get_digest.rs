@@ -13,18 +13,21 @@ impl<S: AddressStore> AddressRpc<S> {
     pub(super) async fn digest(&self, request: GetDigestRequest) -> Result<GetDigestResponse, Status> {
         let shards: Vec<u32> = self.progress.borrow().keys().copied().collect();
         let mut sum = Digest::EMPTY;
-        let mut as_of = None;
+        let mut at: Option<(Partition, Position)> = None;
         for shard in shards {
-            let view = self.store.view(shard, None).await.map_err(|error| failed(&error))?;
-            let there = convert::as_of(shard, &view);
             let (position, digest) = self.digest_of(shard, request.recompute).await?;
-            let moved = position.block.map(convert::block_id) != there.block;
-            if moved || as_of.as_ref().is_some_and(|here: &AsOf| here.block != there.block) {
-                return Err(Code::Unavailable.status("blocks came between; try again"));
+            if at.is_some_and(|(_, other)| other.block != position.block) {
+                return Err(Code::Unavailable.status("the shards are at different blocks; try again"));
             }
-            as_of = Some(there);
+            at = at.or(Some((shard, position)));
             sum += digest;
         }
+        let as_of = at.map(|(shard, position)| AsOf {
+            shard,
+            epoch: position.epoch,
+            block: position.block.map(convert::block_id),
+            ..AsOf::default()
+        });
         Ok(GetDigestResponse { as_of, digest: sum.to_bytes32().to_bytes().to_vec() })
     }
 

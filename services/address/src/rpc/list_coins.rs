@@ -1,5 +1,6 @@
 //! Coins.
 
+use super::views::Views;
 use super::{AddressRpc, PAGE_MAX, before, convert, count, owner};
 use crate::projection::{CoinRow, Party};
 use crate::store::{AddressStore, AddressView, ViewError};
@@ -11,30 +12,33 @@ impl<S: AddressStore> AddressRpc<S> {
         let owner = owner(&request.owner)?;
         let count = count(request.count, PAGE_MAX)?;
         let before = before(request.before);
-        let shard = self.shard_of(&[owner])?;
-        let query = |view: S::View| async move {
+        let query = |mut views: Views<S>| async move {
+            let view = views.of(owner).await?;
             let total = view.account(owner).await?.coins;
             let cats = view.balances(owner).await?;
             let rows = view.coins(owner, before, count).await?;
             let mut coins = Vec::with_capacity(rows.len());
             for (number, row) in rows {
-                let sender = settled(&view, row.sender.as_ref()).await?;
+                let sender = settled(&mut views, row.sender.as_ref()).await?;
                 coins.push(coin(number, row, sender));
             }
-            Ok((view, (total, coins, convert::cat_balances(&cats))))
+            Ok((views, (total, coins, convert::cat_balances(&cats))))
         };
-        let (as_of, (total, coins, cats)) = self.read(shard, request.at.as_ref(), query).await?;
+        let (as_of, (total, coins, cats)) = self.read(&[owner], request.at.as_ref(), query).await?;
         Ok(ListCoinsResponse { as_of: Some(as_of), total, coins, cats })
     }
 }
 
 /// The other side of a payment, for the wire. A guess is settled first: by who holds the coin that paid.
-pub(super) async fn settled(view: &impl AddressView, party: Option<&Party>) -> Result<Vec<u8>, ViewError> {
+pub(super) async fn settled<S: AddressStore>(
+    views: &mut Views<S>,
+    party: Option<&Party>,
+) -> Result<Vec<u8>, ViewError> {
     let Some(party) = party else { return Ok(vec![]) };
     let mut owner = party.owner;
     if let Some(doubt) = &party.doubt {
         let mut others = doubt.others.iter();
-        while !view.holds(owner, doubt.coin).await? {
+        while !views.of(owner).await?.holds(owner, doubt.coin).await? {
             let Some(other) = others.next() else { break };
             owner = *other;
         }

@@ -1,5 +1,6 @@
 //! Pages of lists.
 
+use super::views::Views;
 use super::{AddressRpc, PAGE_MAX, before, count, owner};
 use crate::projection::{Item, List};
 use crate::rpc::list_coins::settled;
@@ -10,6 +11,9 @@ use mojoscan_proto::address::v1::{
 };
 use mojoscan_runtime::Code;
 use tonic::Status;
+
+/// Most bytes of memos in a page.
+const PAGE_BYTES_MAX: usize = 2 << 20;
 
 /// A page that was asked for.
 struct Wanted {
@@ -28,36 +32,41 @@ impl<S: AddressStore> AddressRpc<S> {
         if wanted.len() > List::ALL.len() {
             return Err(Code::InvalidArgument.status("pages: at most one of each list"));
         }
-        let shard = self.shard_of(&[owner])?;
-        let query = |view: S::View| {
+        let query = |mut views: Views<S>| {
             let wanted = &wanted;
             async move {
                 let mut pages = Vec::with_capacity(wanted.len());
                 if !wanted.is_empty() {
-                    let lengths = view.account(owner).await?.lists;
+                    let lengths = views.of(owner).await?.account(owner).await?.lists;
                     for page in wanted {
                         let total = lengths[page.list as usize];
-                        let transfers = read_page(&view, owner, page).await?;
+                        let transfers = read_page(&mut views, owner, page).await?;
                         pages.push(Page { total, transfers });
                     }
                 }
-                Ok((view, pages))
+                Ok((views, pages))
             }
         };
-        let (as_of, pages) = self.read(shard, request.at.as_ref(), query).await?;
+        let (as_of, pages) = self.read(&[owner], request.at.as_ref(), query).await?;
         Ok(ListTransfersResponse { as_of: Some(as_of), pages })
     }
 }
 
-async fn read_page(
-    view: &impl AddressView,
+/// Reads a page: as many items as were wanted, or fewer where their memos are long. At least one, if there is one.
+async fn read_page<S: AddressStore>(
+    views: &mut Views<S>,
     owner: PuzzleHash,
     page: &Wanted,
 ) -> Result<Vec<Transfer>, ViewError> {
-    let items = view.items(owner, page.list, page.before, page.count).await?;
+    let items = views.of(owner).await?.items(owner, page.list, page.before, page.count).await?;
     let mut transfers = Vec::with_capacity(items.len());
+    let mut bytes = 0;
     for (number, item) in items {
-        let party = settled(view, item.party.as_ref()).await?;
+        bytes += item.memos.iter().map(Vec::len).sum::<usize>();
+        if bytes > PAGE_BYTES_MAX && !transfers.is_empty() {
+            break;
+        }
+        let party = settled(views, item.party.as_ref()).await?;
         transfers.push(transfer(number, item, party));
     }
     Ok(transfers)

@@ -25,8 +25,20 @@ const RETRY: Duration = Duration::from_millis(500);
 /// The address service, as the gateway sees it. Cheap to clone.
 #[derive(Clone)]
 pub struct AddressClient {
-    client: AddressServiceClient<Channel>,
+    client: watch::Receiver<Client>,
     positions: watch::Receiver<Positions>,
+}
+
+type Client = AddressServiceClient<Channel>;
+
+/// Has a client go over to another service.
+pub struct Switch(watch::Sender<Channel>);
+
+impl Switch {
+    /// Goes over to the service behind a channel, once that is as far as the present one.
+    pub fn to(&self, channel: Channel) {
+        self.0.send_replace(channel);
+    }
 }
 
 /// How far the shards of the service are.
@@ -102,10 +114,16 @@ pub(crate) struct CoinEntry {
 impl AddressClient {
     /// A client over a channel, which may be lazy. It listens to the service's positions until it is told to stop.
     pub fn new(channel: Channel, stop: CancellationToken) -> Self {
-        let client = AddressServiceClient::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX);
+        Self::switched(channel, stop).0
+    }
+
+    /// The same, and what has it go over to another service.
+    pub fn switched(channel: Channel, stop: CancellationToken) -> (Self, Switch) {
+        let (clients, client) = watch::channel(connect(channel.clone()));
         let (sender, positions) = watch::channel(Positions::default());
-        tokio::spawn(stop.run_until_cancelled_owned(listen(client.clone(), sender)));
-        Self { client, positions }
+        let (switch, channels) = watch::channel(channel);
+        tokio::spawn(stop.run_until_cancelled_owned(attend(clients, channels, sender)));
+        (Self { client, positions }, Switch(switch))
     }
 
     /// How far the service is, as it last told.
@@ -181,7 +199,8 @@ impl AddressClient {
         let mut request = Request::new(request);
         request.set_timeout(DEADLINE);
         mojoscan_runtime::telemetry::inject(request.metadata_mut());
-        let answer = tokio::time::timeout(DEADLINE, method(self.client.clone(), request)).await;
+        let client = self.client.borrow().clone();
+        let answer = tokio::time::timeout(DEADLINE, method(client, request)).await;
         let answer = answer.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time")));
         answer.map(tonic::Response::into_inner).map_err(|status| ApiError::from_service("address", &status))
     }
@@ -204,8 +223,32 @@ impl AddressClient {
     }
 }
 
-/// Listens to the service's positions, again and again.
-async fn listen(mut client: AddressServiceClient<Channel>, sender: watch::Sender<Positions>) {
+fn connect(channel: Channel) -> Client {
+    AddressServiceClient::new(channel).max_decoding_message_size(ANSWER_BYTES_MAX)
+}
+
+/// Listens to the present service until there is another.
+async fn attend(
+    clients: watch::Sender<Client>,
+    mut channels: watch::Receiver<Channel>,
+    positions: watch::Sender<Positions>,
+) {
+    loop {
+        let present = clients.borrow().clone();
+        tokio::select! {
+            () = listen(present, &positions) => {}
+            next = successor(&mut channels, &positions) => {
+                clients.send_replace(next);
+                info!("gone over to another address service");
+            }
+        }
+        // what the next one tells may begin anywhere
+        positions.send_modify(|positions| positions.generation += 1);
+    }
+}
+
+/// Listens to a service's positions, again and again.
+async fn listen(mut client: Client, sender: &watch::Sender<Positions>) {
     let mut failed = false;
     loop {
         match client.stream_positions(proto::StreamPositionsRequest {}).await {
@@ -229,7 +272,47 @@ async fn listen(mut client: AddressServiceClient<Channel>, sender: watch::Sender
     }
 }
 
+/// Waits for another service, and until it is as far as the present one: answers never go back.
+async fn successor(channels: &mut watch::Receiver<Channel>, positions: &watch::Sender<Positions>) -> Client {
+    if channels.changed().await.is_err() {
+        return std::future::pending().await;
+    }
+    loop {
+        let next = connect(channels.borrow_and_update().clone());
+        tokio::select! {
+            () = caught_up(next.clone(), positions) => return next,
+            // or until there is yet another; without a switch there is none
+            Ok(()) = channels.changed() => {}
+        }
+    }
+}
+
+/// Waits until a service is as far as the present one.
+async fn caught_up(mut next: Client, present: &watch::Sender<Positions>) {
+    loop {
+        if let Ok(stream) = next.stream_positions(proto::StreamPositionsRequest {}).await {
+            let (mut stream, mut told) = (stream.into_inner(), Positions::default());
+            while let Ok(Some(more)) = stream.message().await {
+                told.take(&more);
+                if told.reaches(&present.borrow()) {
+                    return;
+                }
+            }
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
 impl Positions {
+    /// Whether every shard is as far as another service's.
+    fn reaches(&self, other: &Self) -> bool {
+        let height = |position: &(u64, Option<BlockId>)| position.1.map(|block| block.height);
+        !self.shards.is_empty()
+            && other.shards.iter().all(|(shard, there)| {
+                self.shards.get(shard).is_some_and(|here| height(here) >= height(there))
+            })
+    }
+
     /// Takes what the service told. Whether anything is new.
     fn take(&mut self, told: &proto::StreamPositionsResponse) -> bool {
         let mut shards = BTreeMap::new();

@@ -16,8 +16,6 @@ use tokio::time::Instant;
 const BUSY: Duration = Duration::from_secs(10);
 /// How often the peak is looked at while waiting for another.
 const POLL: Duration = Duration::from_millis(100);
-/// Most bytes of a block. The network's message limit is far lower.
-const BLOCK_BYTES_MAX: u64 = 64 << 20;
 
 const PEAK: &str = "SELECT height, header_hash FROM full_blocks \
      WHERE header_hash = (SELECT hash FROM current_peak WHERE key = 0)";
@@ -154,14 +152,9 @@ fn id(row: &rusqlite::Row<'_>) -> rusqlite::Result<BlockId> {
 }
 
 fn unpack(height: u32, packed: &[u8]) -> Result<Vec<u8>, SourceError> {
-    let damaged = |error: &dyn std::fmt::Display| {
+    super::unpack(packed).map_err(|error| {
         SourceError::Broken(format!("block {height} of the database cannot be unpacked: {error}"))
-    };
-    let decoder = zstd::Decoder::with_buffer(packed).map_err(|error| damaged(&error))?;
-    let mut block = vec![];
-    std::io::Read::read_to_end(&mut std::io::Read::take(decoder, BLOCK_BYTES_MAX), &mut block)
-        .map_err(|error| damaged(&error))?;
-    Ok(block)
+    })
 }
 
 fn explain(path: &Path, error: &rusqlite::Error) -> SourceError {

@@ -371,7 +371,7 @@ mod tests {
             let decoded = decode(&block, &[], Limits::default()).unwrap();
             assert_eq!(
                 decoded.header.previous_hash,
-                tip.id().map_or(tip.network.genesis_challenge(), |id| id.hash)
+                tip.id().map_or_else(|| tip.network.genesis_challenge(), |id| id.hash)
             );
             assert_eq!(decoded.header.timestamp.is_some(), transaction);
             tip = next;

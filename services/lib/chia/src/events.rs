@@ -25,19 +25,46 @@ pub struct SpentEvent {
     pub others: Vec<(Bytes32, mojoscan_domain::Asset)>,
 }
 
-/// What stands in a block, by coin id.
-struct Index<'a> {
-    spends: &'a [Spend],
+/// Where coins stand in a block, by their ids.
+struct Places {
+    /// Which spend is a coin's.
     spent: HashMap<CoinId, usize>,
     created: HashMap<CoinId, Holding>,
 }
 
+/// A block's spends, and where each stands.
+struct Index<'a> {
+    spends: &'a [Spend],
+    places: &'a Places,
+}
+
 /// Puts the events of a block together.
 pub(crate) fn assemble(rewards: &[Coin], mut spends: Vec<Spend>) -> Events {
-    settle_holdings(rewards, &mut spends);
-    let transactions = transactions::group(&spends);
-    let index = Index::new(rewards, &spends);
-    let reward = |coin: &Coin| CoinCreated {
+    let places = Places::new(rewards, &spends);
+    places.settle_holdings(&mut spends);
+    let transactions = transactions::group(&spends, &places.spent);
+    let index = Index { spends: &spends, places: &places };
+    let spent = (0..spends.len()).map(|at| index.spent_event(at, transactions[at])).collect();
+    let senders: Vec<Sender> = (0..spends.len()).map(|at| index.sender(at)).collect();
+    let mut created = Vec::with_capacity(places.created.len());
+    created.extend(rewards.iter().map(reward));
+    for ((spend, sender), transaction) in spends.into_iter().zip(senders).zip(transactions) {
+        created.extend(spend.children.into_iter().map(|child| CoinCreated {
+            passing: places.passes(&child),
+            id: child.id,
+            coin: child.coin,
+            owner: child.holding.owner,
+            asset: child.holding.asset,
+            memos: child.memos,
+            sender: Some(sender.clone()),
+            transaction: Some(transaction),
+        }));
+    }
+    Events { created, spent }
+}
+
+fn reward(coin: &Coin) -> CoinCreated {
+    CoinCreated {
         id: coin.id(),
         coin: *coin,
         owner: coin.puzzle_hash,
@@ -46,46 +73,26 @@ pub(crate) fn assemble(rewards: &[Coin], mut spends: Vec<Spend>) -> Events {
         sender: None,
         transaction: None,
         passing: false,
-    };
-    let mut created: Vec<CoinCreated> = rewards.iter().map(reward).collect();
-    for (at, spend) in spends.iter().enumerate() {
-        let sender = index.sender(at);
-        created.extend(spend.children.iter().map(|child| CoinCreated {
-            id: child.id,
-            coin: child.coin,
-            owner: child.holding.owner,
-            asset: child.holding.asset,
-            memos: child.memos.clone(),
-            sender: Some(sender.clone()),
-            transaction: Some(transactions[at]),
-            passing: index.passes(child),
-        }));
-    }
-    let spent = (0..spends.len()).map(|at| index.spent_event(at, transactions[at])).collect();
-    Events { created, spent }
-}
-
-/// Where a coin was created in this very block, there is no doubt how.
-fn settle_holdings(rewards: &[Coin], spends: &mut [Spend]) {
-    let index = Index::new(rewards, spends);
-    let settled: Vec<Option<Holding>> =
-        spends.iter().map(|spend| index.created.get(&spend.id).copied()).collect();
-    for (spend, settled) in spends.iter_mut().zip(settled) {
-        if let Some(holding) = settled {
-            spend.holdings = vec![holding];
-            spend.doubtful = false;
-        }
     }
 }
 
-impl<'a> Index<'a> {
-    fn new(rewards: &[Coin], spends: &'a [Spend]) -> Self {
+impl Places {
+    fn new(rewards: &[Coin], spends: &[Spend]) -> Self {
         let rewards = rewards.iter().map(|coin| (coin.id(), Holding::plain(coin.puzzle_hash)));
         let children = spends.iter().flat_map(|spend| &spend.children);
         Self {
-            spends,
             spent: spends.iter().enumerate().map(|(at, spend)| (spend.id, at)).collect(),
             created: children.map(|child| (child.id, child.holding)).chain(rewards).collect(),
+        }
+    }
+
+    /// Where a coin was created in this very block, there is no doubt how.
+    fn settle_holdings(&self, spends: &mut [Spend]) {
+        for spend in spends {
+            if let Some(holding) = self.created.get(&spend.id) {
+                spend.holdings = vec![*holding];
+                spend.doubtful = false;
+            }
         }
     }
 
@@ -98,12 +105,14 @@ impl<'a> Index<'a> {
     fn passed(&self, spend: &Spend) -> bool {
         SETTLEMENTS.contains(&spend.holdings[0].owner) && self.created.contains_key(&spend.id)
     }
+}
 
+impl Index<'_> {
     /// Who pays the coins that a spend creates: passing settlement coins are looked through.
     fn sender(&self, at: usize) -> Sender {
         let mut payer = &self.spends[at];
-        while self.passed(payer)
-            && let Some(parent) = self.spent.get(&payer.coin.parent)
+        while self.places.passed(payer)
+            && let Some(parent) = self.places.spent.get(&payer.coin.parent)
         {
             payer = &self.spends[*parent];
         }
@@ -118,7 +127,7 @@ impl<'a> Index<'a> {
     fn spent_event(&self, at: usize, transaction: Transaction) -> SpentEvent {
         let spend = &self.spends[at];
         let likeliest = spend.holdings[0];
-        let passing = self.passed(spend);
+        let passing = self.places.passed(spend);
         let first = CoinSpent {
             id: spend.id,
             coin: spend.coin,
@@ -144,7 +153,7 @@ impl<'a> Index<'a> {
         let mut open: Vec<(&Child, Option<CoinId>)> =
             spend.children.iter().rev().map(|child| (child, None)).collect();
         while let Some((child, via)) = open.pop() {
-            let passes = self.passes(child);
+            let passes = self.places.passes(child);
             outputs.push(Output {
                 id: child.id,
                 puzzle_hash: child.coin.puzzle_hash,
@@ -157,7 +166,7 @@ impl<'a> Index<'a> {
             });
             if passes
                 && !passing
-                && let Some(at) = self.spent.get(&child.id)
+                && let Some(at) = self.places.spent.get(&child.id)
             {
                 let paid = self.spends[*at].children.iter().rev();
                 open.extend(paid.map(|paid| (paid, Some(child.id))));

@@ -42,27 +42,28 @@ pub(crate) fn spends(
 ) -> Result<Vec<Spelled>, DecodeError> {
     let wrapper = if generator.starts_with(&SERDE_2026_MAGIC_PREFIX) {
         // after hard fork 2 the spends are not computed but spelled out
-        node_from_bytes_2026_trusted(&mut machine.allocator, generator).map_err(invalid)?
+        node_from_bytes_2026_trusted(&mut machine.allocator, generator).map_err(|error| invalid(&error))?
     } else {
-        let program = node_from_bytes_backrefs(&mut machine.allocator, generator).map_err(invalid)?;
+        let program =
+            node_from_bytes_backrefs(&mut machine.allocator, generator).map_err(|error| invalid(&error))?;
         let arguments = setup_generator_args(&mut machine.allocator, references, machine.flags)
-            .map_err(|error| invalid(format!("{error:?}")))?;
+            .map_err(|error| invalid(&format!("{error:?}")))?;
         machine.run(program, arguments).map_err(|error| match error {
-            RunError::Failed(reason) => invalid(reason),
+            RunError::Failed(reason) => invalid(&reason),
             RunError::Limit(limit) => limit,
         })?
     };
     let a = &machine.allocator;
-    let list = clvm::first(a, wrapper).ok_or_else(|| invalid("it does not return a list of spends"))?;
+    let list = clvm::first(a, wrapper).ok_or_else(|| invalid(&"it does not return a list of spends"))?;
     clvm::items(a, list)
         .map(|item| {
             let [parent, puzzle, amount, solution] =
-                clvm::take(a, item).ok_or_else(|| invalid("a spend has fewer than four parts"))?;
+                clvm::take(a, item).ok_or_else(|| invalid(&"a spend has fewer than four parts"))?;
             Ok(Spelled {
                 parent: clvm::bytes32(a, parent)
-                    .ok_or_else(|| invalid("a spend's parent coin id is not 32 bytes"))?,
+                    .ok_or_else(|| invalid(&"a spend's parent coin id is not 32 bytes"))?,
                 puzzle,
-                amount: clvm::amount(a, amount).ok_or_else(|| invalid("a spend's amount is not valid"))?,
+                amount: clvm::amount(a, amount).ok_or_else(|| invalid(&"a spend's amount is not valid"))?,
                 solution,
                 expected: None,
             })
@@ -83,15 +84,17 @@ pub(crate) fn spell(machine: &mut Machine, spends: &[CoinSpend]) -> Result<Vec<S
             };
             Ok(Spelled {
                 parent: coin.parent,
-                puzzle: node_from_bytes_backrefs(a, spend.puzzle_reveal.as_ref()).map_err(invalid)?,
+                puzzle: node_from_bytes_backrefs(a, spend.puzzle_reveal.as_ref())
+                    .map_err(|error| invalid(&error))?,
                 amount: coin.amount,
-                solution: node_from_bytes_backrefs(a, spend.solution.as_ref()).map_err(invalid)?,
+                solution: node_from_bytes_backrefs(a, spend.solution.as_ref())
+                    .map_err(|error| invalid(&error))?,
                 expected: Some(coin),
             })
         })
         .collect()
 }
 
-fn invalid(reason: impl ToString) -> DecodeError {
+fn invalid(reason: &impl ToString) -> DecodeError {
     DecodeError::Generator(reason.to_string())
 }

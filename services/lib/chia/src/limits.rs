@@ -14,7 +14,8 @@ pub const MAX_MEMO_NODES: usize = 1024;
 pub struct Limits {
     /// Most CLVM cost; consensus allows a block 11,000,000,000.
     pub max_cost: u64,
-    /// Most time. A block that consensus accepts takes at most seconds.
+    /// Most time, looked at before each spend. A block that consensus accepts takes at most seconds, and a single
+    /// spend is bounded by its cost.
     pub max_time: Duration,
 }
 

@@ -4,10 +4,10 @@ use crate::{DecodeError, Limits};
 use chia_consensus::allocator::make_allocator;
 use chia_consensus::flags::ConsensusFlags;
 use clvmr::allocator::{Allocator, NodePtr};
-use clvmr::chia_dialect::ChiaDialect;
+use clvmr::chia_dialect::{ChiaDialect, ClvmFlags};
 use clvmr::cost::Cost;
 use clvmr::error::EvalErr;
-use clvmr::run_program_with_timeout;
+use clvmr::run_program;
 use std::time::{Duration, Instant};
 
 /// The CLVM machine of one block.
@@ -26,7 +26,7 @@ impl Machine {
         Self {
             allocator: make_allocator(flags),
             flags,
-            dialect: ChiaDialect::new(flags.to_clvm_flags()),
+            dialect: ChiaDialect::new(flags.to_clvm_flags() | ClvmFlags::ENABLE_GC),
             started: Instant::now(),
             limits,
             cost: 0,
@@ -64,17 +64,17 @@ impl Machine {
         environment: NodePtr,
         max_cost: Cost,
     ) -> Result<(Cost, NodePtr), RunError> {
-        let time_left =
-            self.limits.max_time.checked_sub(self.started.elapsed()).ok_or_else(|| self.out_of_time())?;
+        // a look at the clock within a run would cost every operator; a single run is bounded by its cost
+        if self.started.elapsed() > self.limits.max_time {
+            return Err(self.out_of_time());
+        }
         if max_cost == 0 {
             return Err(self.out_of_cost());
         }
-        let (allocator, dialect) = (&mut self.allocator, &self.dialect);
-        run_program_with_timeout(allocator, dialect, program, environment, max_cost, time_left)
+        run_program(&mut self.allocator, &self.dialect, program, environment, max_cost)
             .map(|reduction| (reduction.0, reduction.1))
             .map_err(|error| match error {
                 EvalErr::CostExceeded => self.out_of_cost(),
-                EvalErr::Timeout => self.out_of_time(),
                 other => RunError::Failed(other.to_string()),
             })
     }

@@ -9,6 +9,9 @@ use mojoscan_domain::record::Memos;
 /// bounded, and cut between whole memos.
 pub(crate) fn read(a: &Allocator, list: NodePtr) -> Memos {
     let mut memos = Memos::default();
+    if matches!(a.sexp(list), SExp::Atom) {
+        return memos;
+    }
     let mut open = vec![list];
     let (mut nodes, mut bytes) = (0, 0);
     while let Some(list) = open.pop() {

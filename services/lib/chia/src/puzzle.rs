@@ -77,7 +77,7 @@ impl Recognizer {
             .into_iter()
             .map(|argument| {
                 let hash = if module.is_some() && depth < MAX_DEPTH {
-                    self.puzzle_at_depth(a, argument, depth + 1).hash
+                    self.argument(a, argument, depth + 1)
                 } else {
                     self.hash(a, argument)
                 };
@@ -92,6 +92,17 @@ impl Recognizer {
         }
         // a module without arguments may look curried: its own hash tells
         Puzzle { hash, module: Module::from_hash(hash.to_bytes()), arguments: vec![] }
+    }
+
+    /// The hash of an argument, which may be a puzzle itself. A few kilobytes can spell a puzzle with eight copies of
+    /// another, with eight copies of another, and so on, so each is taken apart once.
+    fn argument(&mut self, a: &Allocator, node: NodePtr, depth: usize) -> TreeHash {
+        if let Some(known) = self.cache.get(node) {
+            return *known;
+        }
+        let hash = self.puzzle_at_depth(a, node, depth).hash;
+        self.cache.insert(node, &hash);
+        hash
     }
 
     /// The hash of a module, and which one it is.

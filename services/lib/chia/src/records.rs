@@ -12,7 +12,8 @@ const OUTPUT_BYTES: usize = 256;
 impl Events {
     /// The records, in the order in which they are published: a record's place in this list is its index.
     pub fn into_coin_events(self) -> Vec<CoinEvent> {
-        let mut records: Vec<CoinEvent> = self.created.into_iter().map(CoinEvent::Created).collect();
+        let mut records = Vec::with_capacity(self.created.len() + self.spent.len());
+        records.extend(self.created.into_iter().map(CoinEvent::Created));
         for spent in self.spent {
             records.extend(copies(spent).map(CoinEvent::Spent));
         }
@@ -29,6 +30,9 @@ fn copies(spent: SpentEvent) -> impl Iterator<Item = CoinSpent> {
 }
 
 fn parts(mut spent: CoinSpent) -> Vec<CoinSpent> {
+    if spent.outputs.iter().map(output_bytes).sum::<usize>() <= PART_BYTES_MAX {
+        return vec![spent];
+    }
     let outputs = std::mem::take(&mut spent.outputs);
     let mut parts = vec![vec![]];
     let mut size = 0;

@@ -8,26 +8,23 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 
 /// For each spend, its transaction. Spends belong together when one spends what another creates, asserts what another
-/// announces, receives what another sends, or demands to be spent with another.
-pub(crate) fn group(spends: &[Spend]) -> Vec<Transaction> {
+/// announces, receives what another sends, or demands to be spent with another. `spent` says which spend a coin's is.
+pub(crate) fn group(spends: &[Spend], spent: &HashMap<CoinId, usize>) -> Vec<Transaction> {
     let mut groups = Groups::new(spends.len());
-    join(spends, &mut groups);
-    let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+    join(spends, spent, &mut groups);
+    let mut members: Vec<Vec<usize>> = vec![vec![]; spends.len()];
     for index in 0..spends.len() {
-        members.entry(groups.root(index)).or_default().push(index);
+        members[groups.root(index)].push(index);
     }
-    let by_root: HashMap<usize, Transaction> =
-        members.into_iter().map(|(root, members)| (root, transaction(spends, &members))).collect();
-    (0..spends.len()).map(|index| by_root[&groups.root(index)]).collect()
+    let by_root: Vec<Option<Transaction>> =
+        members.iter().map(|members| (!members.is_empty()).then(|| transaction(spends, members))).collect();
+    (0..spends.len()).filter_map(|index| by_root[groups.root(index)]).collect()
 }
 
-fn join(spends: &[Spend], groups: &mut Groups) {
-    let by_coin: HashMap<CoinId, usize> =
-        spends.iter().enumerate().map(|(index, spend)| (spend.id, index)).collect();
-    let mut by_puzzle: HashMap<PuzzleHash, Vec<usize>> = HashMap::new();
+fn join(spends: &[Spend], spent: &HashMap<CoinId, usize>, groups: &mut Groups) {
+    let by_puzzle = by_puzzle(spends);
     let mut givers: HashMap<Bytes32, Vec<usize>> = HashMap::new();
     for (index, spend) in spends.iter().enumerate() {
-        by_puzzle.entry(spend.coin.puzzle_hash).or_default().push(index);
         for link in &spend.links {
             if let Link::Give(key) = link {
                 givers.entry(*key).or_default().push(index);
@@ -35,14 +32,14 @@ fn join(spends: &[Spend], groups: &mut Groups) {
         }
     }
     for (index, spend) in spends.iter().enumerate() {
-        if let Some(parent) = by_coin.get(&spend.coin.parent) {
+        if let Some(parent) = spent.get(&spend.coin.parent) {
             groups.join(index, *parent);
         }
         for link in &spend.links {
             let others = match link {
                 Link::Give(_) => &[][..],
                 Link::Take(key) => givers.get(key).map_or(&[][..], Vec::as_slice),
-                Link::WithCoin(coin) => by_coin.get(coin).map_or(&[][..], std::slice::from_ref),
+                Link::WithCoin(coin) => spent.get(coin).map_or(&[][..], std::slice::from_ref),
                 Link::WithPuzzle(puzzle) => by_puzzle.get(puzzle).map_or(&[][..], Vec::as_slice),
             };
             for other in others {
@@ -50,6 +47,24 @@ fn join(spends: &[Spend], groups: &mut Groups) {
             }
         }
     }
+}
+
+/// The spends of each puzzle that some spend demands beside its own.
+fn by_puzzle(spends: &[Spend]) -> HashMap<PuzzleHash, Vec<usize>> {
+    let mut found: HashMap<PuzzleHash, Vec<usize>> = HashMap::new();
+    for link in spends.iter().flat_map(|spend| &spend.links) {
+        if let Link::WithPuzzle(puzzle) = link {
+            found.entry(*puzzle).or_default();
+        }
+    }
+    if !found.is_empty() {
+        for (index, spend) in spends.iter().enumerate() {
+            if let Some(spends) = found.get_mut(&spend.coin.puzzle_hash) {
+                spends.push(index);
+            }
+        }
+    }
+    found
 }
 
 fn transaction(spends: &[Spend], members: &[usize]) -> Transaction {

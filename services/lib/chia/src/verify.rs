@@ -10,7 +10,6 @@ use chia_protocol::{FoliageTransactionBlock, FullBlock, TransactionsInfo};
 use chia_traits::Streamable;
 use mojoscan_domain::{BlockId, Bytes32, CoinId, PuzzleHash};
 use sha2::{Digest as _, Sha256};
-use std::collections::{HashMap, HashSet};
 
 /// What a block without generator states as its generator root.
 const NO_GENERATOR: Bytes32 = Bytes32::ZERO;
@@ -71,32 +70,35 @@ pub(crate) fn coins(id: BlockId, body: &Body<'_>, events: &Events) -> Result<(),
 
 /// No coin may be created or spent twice.
 pub(crate) fn distinct(events: &Events) -> Result<(), DecodeError> {
-    let mut seen = HashSet::with_capacity(events.created.len());
-    if let Some(twice) = events.created.iter().find(|created| !seen.insert(created.id)) {
-        return Err(DecodeError::DuplicateCoin(twice.id));
+    if let Some(twice) = twice(events.created.iter().map(|created| created.id)) {
+        return Err(DecodeError::DuplicateCoin(twice));
     }
-    seen.clear();
-    match events.spent.iter().find(|spent| !seen.insert(spent.first.id)) {
-        Some(twice) => Err(DecodeError::DoubleSpend(twice.first.id)),
+    match twice(events.spent.iter().map(|spent| spent.first.id)) {
+        Some(twice) => Err(DecodeError::DoubleSpend(twice)),
         None => Ok(()),
     }
+}
+
+/// A coin that stands in a list more than once.
+fn twice(ids: impl Iterator<Item = CoinId>) -> Option<CoinId> {
+    let mut ids: Vec<CoinId> = ids.collect();
+    ids.sort_unstable();
+    ids.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// The roots of additions and removals: Merkle sets of, for additions, each puzzle hash and the hash of its coins'
 /// ids (in descending order), and for removals the coin ids.
 pub(crate) fn roots(events: &Events) -> (Bytes32, Bytes32) {
-    let mut by_puzzle: HashMap<PuzzleHash, Vec<CoinId>> = HashMap::new();
-    for created in &events.created {
-        by_puzzle.entry(created.coin.puzzle_hash).or_default().push(created.id);
-    }
-    let mut additions = Vec::with_capacity(by_puzzle.len() * 2);
-    for (puzzle_hash, mut coins) in by_puzzle {
-        coins.sort_unstable_by(|left, right| right.cmp(left));
+    let mut coins: Vec<(PuzzleHash, CoinId)> =
+        events.created.iter().map(|created| (created.coin.puzzle_hash, created.id)).collect();
+    coins.sort_unstable_by(|left, right| right.cmp(left));
+    let mut additions = Vec::with_capacity(coins.len() * 2);
+    for of_puzzle in coins.chunk_by(|left, right| left.0 == right.0) {
         let mut hasher = Sha256::new();
-        for coin in coins {
+        for (_, coin) in of_puzzle {
             hasher.update(coin);
         }
-        additions.push(puzzle_hash.to_bytes());
+        additions.push(of_puzzle[0].0.to_bytes());
         additions.push(hasher.finalize().into());
     }
     let mut removals: Vec<[u8; 32]> = events.spent.iter().map(|spent| spent.first.id.to_bytes()).collect();

@@ -85,6 +85,7 @@ pub async fn blocking<T: Send + 'static>(
 }
 
 /// An engine error as the ports know it. The engine accepts no writes after one, so none of them is passing.
+#[expect(clippy::needless_pass_by_value, reason = "errors are handed over as they come")]
 pub fn broken(error: fjall::Error) -> StoreError {
     StoreError::Broken(format!("the embedded store failed: {error}"))
 }

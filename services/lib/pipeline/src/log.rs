@@ -1,5 +1,6 @@
 //! The reading end of the record log.
 
+use crate::Broken;
 use mojoscan_domain::Position;
 use mojoscan_domain::record::Sequenced;
 use std::future::Future;
@@ -12,8 +13,10 @@ pub type Partition = u32;
 pub enum Delivery<E> {
     /// This consumer reads the partition from now on. It must say from where: [`RecordLog::seek`].
     Assigned(Partition),
-    /// Another consumer reads the partition from now on.
+    /// Another consumer reads the partition from now on. Nothing more comes of it.
     Revoked(Partition),
+    /// A record of a partition cannot be understood. Nothing more comes of it.
+    Broken(Partition, Broken),
     /// The next records of a partition, in order.
     Records(Partition, Vec<Sequenced<E>>),
 }
@@ -37,7 +40,7 @@ pub trait RecordLog: Send + 'static {
     /// The topic's name.
     fn topic(&self) -> &str;
 
-    /// Waits for the next delivery.
+    /// Waits for the next delivery. One that is no longer waited for is not lost.
     fn next(&mut self) -> impl Future<Output = Result<Delivery<Self::Event>, LogError>> + Send;
 
     /// Says from where an assigned partition is to be read: behind this position.
@@ -46,4 +49,16 @@ pub trait RecordLog: Send + 'static {
         partition: Partition,
         position: Position,
     ) -> impl Future<Output = Result<(), LogError>> + Send;
+
+    /// Delivers no more records of a partition, and fetches no more than it has.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`] if the log has failed.
+    fn pause(&mut self, partition: Partition) -> Result<(), LogError>;
+
+    /// Goes on with a partition that was paused.
+    ///
+    /// # Errors
+    /// [`LogError::Failed`] if the log has failed.
+    fn resume(&mut self, partition: Partition) -> Result<(), LogError>;
 }

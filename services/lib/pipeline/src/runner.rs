@@ -9,12 +9,14 @@
 
 mod apply;
 mod assemble;
+mod metrics;
 mod progress;
 mod route;
 
 pub use progress::{Progress, ProgressMap, State};
 
 use crate::{LogError, Projection, RecordLog, Store, StoreError};
+use backon::ExponentialBuilder;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -35,6 +37,15 @@ impl Default for RunnerOptions {
     fn default() -> Self {
         Self { deliveries_max: 2, batch_events: 16_384, store_patience: Duration::from_secs(600) }
     }
+}
+
+/// How an unavailable store is asked again.
+fn patience(options: &RunnerOptions) -> ExponentialBuilder {
+    ExponentialBuilder::default()
+        .with_jitter()
+        .with_max_delay(Duration::from_secs(10))
+        .with_total_delay(Some(options.store_patience))
+        .without_max_times()
 }
 
 /// Why a runner ended.
@@ -78,6 +89,7 @@ where
     /// # Errors
     /// [`RunnerError`] if the log fails, or the store cannot say where it stands.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunnerError> {
+        metrics::show(P::NAME, self.log.topic(), &self.progress());
         route::Router::new(self).run(stop).await
     }
 }

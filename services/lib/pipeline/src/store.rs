@@ -7,6 +7,9 @@ use std::future::Future;
 
 /// A pure function from what was there and what happened to what is there now. No clock, no I/O, not asynchronous.
 pub trait Projection: Send + Sync + 'static {
+    /// What it is called in metrics.
+    const NAME: &'static str;
+
     /// What happens.
     type Event: Send + Sync + 'static;
     /// Which of the rows a batch needs to know.
@@ -79,6 +82,9 @@ pub enum StoreError {
         /// The lowest possible target.
         oldest: u32,
     },
+    /// Another writer has carried the partition through this step and a rewind beyond it. The step is done.
+    #[error("another writer has carried the partition beyond this step")]
+    Passed,
     /// It is damaged, or not what it was said to be.
     #[error("{0}")]
     Broken(String),

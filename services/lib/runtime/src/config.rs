@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// The argument that names the file.
@@ -81,11 +81,26 @@ fn file_named(arguments: &[OsString]) -> Option<PathBuf> {
     std::env::var_os("MOJOSCAN_CONFIG").map(PathBuf::from)
 }
 
-fn with_file(mut command: Command, path: &std::path::Path) -> Result<Command, Failure> {
+/// The values of one setting, as a settings file has it now: for settings that a running process takes anew.
+///
+/// # Errors
+/// [`exit::CONFIG`] if the file cannot be read, or does not have the setting.
+pub fn list_in_file(path: &Path, key: &str) -> Result<Vec<String>, Failure> {
+    let table = read(path)?;
+    let values = table.get(key).and_then(scalar);
+    let values = values.ok_or_else(|| invalid(format!("{}: '{key}' is not there", path.display())))?;
+    Ok(values.split(',').map(|value| value.trim().to_owned()).collect())
+}
+
+fn read(path: &Path) -> Result<Table, Failure> {
     let name = path.display();
     let text = std::fs::read_to_string(path).map_err(|error| invalid(format!("{name}: {error}")))?;
-    let table: Table =
-        toml::from_str(&text).map_err(|error| invalid(one_line(&format!("{name}: {error}"))))?;
+    toml::from_str(&text).map_err(|error| invalid(one_line(&format!("{name}: {error}"))))
+}
+
+fn with_file(mut command: Command, path: &Path) -> Result<Command, Failure> {
+    let name = path.display();
+    let table = read(path)?;
     let known: Vec<String> = command
         .get_subcommands()
         .flat_map(Command::get_arguments)

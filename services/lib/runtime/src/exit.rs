@@ -1,5 +1,6 @@
 //! Exit codes, so that scripts can tell failures apart.
 
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// Everything went well.
@@ -25,6 +26,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure with a code.
+    #[expect(clippy::needless_pass_by_value, reason = "errors are handed over as they come")]
     pub fn new(code: u8, message: impl ToString) -> Self {
         Self { code, message: message.to_string() }
     }
@@ -38,5 +40,17 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         eprintln!("mojoscan: {}", self.message.lines().collect::<Vec<_>>().join(" "));
         ExitCode::from(self.code)
+    }
+}
+
+/// Prints on standard output. Whoever reads it may stop before the end, as `head` does.
+///
+/// # Errors
+/// If it cannot be written for another reason.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(error)),
+        _ => Ok(()),
     }
 }

@@ -7,17 +7,20 @@ use crate::exit::Failure;
 use std::future::Future;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 /// Time for tasks to end once they were told to.
 pub const GRACE: Duration = Duration::from_secs(30);
 
+/// How a task ended, with its name.
+type Ended = (&'static str, Result<(), Failure>);
+
 /// A group of tasks.
 #[must_use = "tasks end when their group is dropped"]
 pub struct Tasks {
-    set: JoinSet<(&'static str, Result<(), Failure>)>,
+    set: JoinSet<Ended>,
     stop: CancellationToken,
 }
 
@@ -70,10 +73,7 @@ impl Tasks {
         all
     }
 
-    fn ended(
-        &self,
-        ended: Option<Result<(&'static str, Result<(), Failure>), tokio::task::JoinError>>,
-    ) -> Result<(), Failure> {
+    fn ended(&self, ended: Option<Result<Ended, JoinError>>) -> Result<(), Failure> {
         match ended {
             None | Some(Ok((_, Ok(())))) => Ok(()),
             Some(Ok((task, Err(failure)))) => {

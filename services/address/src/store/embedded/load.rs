@@ -18,7 +18,10 @@ pub(super) fn load(tables: &Tables, at: Position, keys: &Keys) -> Result<Prior, 
     }
     let mut balances = keys.balances.clone();
     for (owner, id) in &keys.coins {
-        if let Some((number, row)) = coin(tables, &view, *owner, *id)? {
+        // a commit that is repeated stands above the position already
+        let known = coin(tables, &view, *owner, *id)?.filter(|(_, row)| row.created.height <= height);
+        if let Some((number, row)) = known {
+            let row = row.at(height);
             if let (Kind::Cat, Some(asset)) = (row.asset.kind, row.asset.id) {
                 balances.insert((*owner, asset));
             }

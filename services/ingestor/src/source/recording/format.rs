@@ -121,8 +121,11 @@ impl<R: Read> Checked<'_, R> {
     }
 
     fn end(&mut self) -> Result<(), SourceError> {
-        let more = (&mut self.file).bytes().next();
-        if more.is_none() { Ok(()) } else { Err(self.broken("it goes on behind its end")) }
+        match self.file.read(&mut [0]) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(self.broken("it goes on behind its end")),
+            Err(error) => Err(self.broken(&error.to_string())),
+        }
     }
 
     fn broken(&self, reason: &str) -> SourceError {

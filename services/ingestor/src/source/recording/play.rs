@@ -1,5 +1,6 @@
 //! Plays a recording as if it were a node: peak after peak.
 
+use super::super::unpack;
 use super::format::{Entry, Index, index};
 use async_trait::async_trait;
 use mojoscan_domain::{BlockId, Network};
@@ -163,12 +164,12 @@ impl Bytes {
                     .ok()
                     .and_then(|offset| bytes.get(offset..offset + entry.length))
                     .unwrap_or_default();
-                zstd::decode_all(packed).map_err(broken)
+                unpack(packed).map_err(broken)
             }
             Self::File(file) => {
                 let mut packed = vec![0; entry.length];
                 file.read_exact_at(&mut packed, entry.offset).map_err(broken)?;
-                zstd::decode_all(&packed[..]).map_err(broken)
+                unpack(&packed).map_err(broken)
             }
         }
     }

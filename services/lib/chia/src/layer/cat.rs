@@ -9,7 +9,7 @@ use crate::{clvm, memos};
 use clvm_utils::{TreeHash, curry_tree_hash, tree_hash_atom};
 use clvmr::allocator::{Allocator, NodePtr};
 use mojoscan_domain::record::PuzzleName;
-use mojoscan_domain::{Bytes32, Coin, Kind, PuzzleHash};
+use mojoscan_domain::{Bytes32, Coin, Kind, PuzzleHash, SETTLEMENTS};
 use std::collections::HashMap;
 
 /// A genuine CAT puzzle and its solution.
@@ -111,20 +111,23 @@ impl Cat {
         Reveal { name: self.name, holdings, doubtful, eve: false, layer: Layer::Cat(self) }
     }
 
-    /// Who owns the coins of a CAT's spend. The hint is believed only if it leads to the puzzle hash; where it does
-    /// not, the inner puzzle is asked. What neither explains was made by the TAIL and is a plain coin.
+    /// Who owns the coins of a CAT's spend. The hint is believed only if it leads to the puzzle hash, and so is that
+    /// the coin is change, or offered; where none does, the inner puzzle is asked. What that does not explain either
+    /// was made by the TAIL and is a plain coin.
     pub(super) fn children(
         &self,
         machine: &mut Machine,
         creates: &[Create],
     ) -> Result<Vec<Holding>, RunError> {
         let mut inner_owners = None;
+        let own = self.revocation.map_or(self.inner_hash, |revocation| revocation.p2);
         creates
             .iter()
             .map(|create| {
                 let hinted = memos::hint(&machine.allocator, create.memos);
-                let owner = match hinted.filter(|hint| self.leads_to(*hint, create.puzzle_hash)) {
-                    Some(hint) => Some(hint),
+                let mut likely = hinted.into_iter().chain([own]).chain(SETTLEMENTS);
+                let owner = match likely.find(|owner| self.leads_to(*owner, create.puzzle_hash)) {
+                    Some(owner) => Some(owner),
                     None => {
                         if inner_owners.is_none() {
                             inner_owners = Some(self.inner_owners(machine)?);

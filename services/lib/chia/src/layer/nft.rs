@@ -184,20 +184,19 @@ impl Nft {
             return Ok(Change::default());
         };
         let ownerships = self.ownerships(machine, recognizer, inner, &self.owned_by(p2))?;
-        let states = self.states(machine, recognizer)?;
-        let found = states.iter().find_map(|state| {
-            ownerships
-                .iter()
-                .find(|ownership| self.leads_to(heir, state, ownership))
-                .map(|ownership| (state, ownership))
-        });
+        let leads = |state: &State| ownerships.iter().find(|ownership| self.leads_to(heir, state, ownership));
+        let mut found = leads(&self.state).map(|ownership| (self.state, ownership));
+        if found.is_none() {
+            let states = self.states(machine, recognizer)?;
+            found = states.into_iter().find_map(|state| Some((state, leads(&state)?)));
+        }
         let nobody = recognizer.hash(&machine.allocator, NodePtr::NIL);
         Ok(Change {
             p2: Some(p2),
             did: found.and_then(|(_, ownership)| {
                 (ownership.owner != self.ownership.owner).then_some(ownership.owner != nobody)
             }),
-            metadata: found.is_some_and(|(state, _)| *state != self.state),
+            metadata: found.is_some_and(|(state, _)| state != self.state),
         })
     }
 
@@ -223,9 +222,9 @@ impl Nft {
         Ok(found)
     }
 
-    /// The state layers the spend may leave: as it was, and as each `CHANGE_METADATA` makes it.
+    /// The changed state layers the spend may leave: as each `CHANGE_METADATA` makes it.
     fn states(&self, machine: &mut Machine, recognizer: &mut Recognizer) -> Result<Vec<State>, RunError> {
-        let mut found = vec![self.state];
+        let mut found = vec![];
         let output = machine.rerun(self.layer.0, self.layer.1)?;
         for arguments in requests(&machine.allocator, output, CHANGE_METADATA) {
             let Some([updater, solution]) = clvm::take(&machine.allocator, arguments) else { continue };

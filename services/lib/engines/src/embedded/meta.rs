@@ -118,7 +118,9 @@ impl Meta {
             None => {
                 let mut batch = embedded.batch();
                 batch.insert(&table, SETTINGS, encode(settings)?);
+                fail::fail_point!("settings-before-commit");
                 batch.commit().map_err(broken)?;
+                fail::fail_point!("settings-after-commit");
             }
             Some(bytes) => {
                 let made_for: Settings = decode(&bytes)?;

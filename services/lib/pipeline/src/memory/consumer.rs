@@ -13,6 +13,7 @@ pub struct MemoryLog {
     /// Taken once the consumer has said where it stands.
     start: Option<oneshot::Sender<Position>>,
     assigned: bool,
+    paused: bool,
     records: mpsc::Receiver<Vec<Sequenced<CoinEvent>>>,
 }
 
@@ -21,7 +22,7 @@ impl MemoryLog {
         start: oneshot::Sender<Position>,
         records: mpsc::Receiver<Vec<Sequenced<CoinEvent>>>,
     ) -> Self {
-        Self { start: Some(start), assigned: false, records }
+        Self { start: Some(start), assigned: false, paused: false, records }
     }
 }
 
@@ -37,6 +38,10 @@ impl RecordLog for MemoryLog {
             self.assigned = true;
             return Ok(Delivery::Assigned(PARTITION));
         }
+        if self.paused {
+            // the publisher waits in the bounded channel meanwhile
+            std::future::pending::<()>().await;
+        }
         let records = self.records.recv().await.ok_or(LogError::Ended)?;
         Ok(Delivery::Records(PARTITION, records))
     }
@@ -47,6 +52,16 @@ impl RecordLog for MemoryLog {
             Some(start) => drop(start.send(position)),
             None => return Err(LogError::Failed("a log in memory can be read only once".to_owned())),
         }
+        Ok(())
+    }
+
+    fn pause(&mut self, _partition: Partition) -> Result<(), LogError> {
+        self.paused = true;
+        Ok(())
+    }
+
+    fn resume(&mut self, _partition: Partition) -> Result<(), LogError> {
+        self.paused = false;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The writing end.
 
 use super::Subscriber;
-use crate::{BlockEvents, History, PublishBatch, PublishError, Publisher, RewindTo};
+use crate::{BlockEvents, History, HistoryError, PublishBatch, PublishError, Publisher, RewindTo};
 use mojoscan_domain::record::{CoinEvent, Place, Record, Rewind, Sequenced, Watermark};
 use mojoscan_domain::{BlockId, Position};
 use std::collections::VecDeque;
@@ -136,8 +136,8 @@ impl Reader {
     }
 }
 
-fn broken(error: crate::HistoryError) -> PublishError {
-    PublishError::Broken(error.to_string())
+fn broken(HistoryError(reason): HistoryError) -> PublishError {
+    PublishError::Broken(reason)
 }
 
 fn gone() -> PublishError {

@@ -1,13 +1,14 @@
 //! Takes a partition's steps one by one: load, project, commit; or rewind.
 
 use super::assemble::{Assembler, Step};
-use super::{Progress, ProgressMap, RunnerOptions, State};
-use crate::{Partition, Projection, ProjectionError, Store, StoreError};
-use backon::{ExponentialBuilder, Retryable};
+use super::metrics::{Metrics, Phase};
+use super::{Progress, ProgressMap, RunnerOptions, State, patience};
+use crate::{Broken, Partition, Projection, ProjectionError, Store, StoreError};
+use backon::Retryable;
 use mojoscan_domain::Position;
 use mojoscan_domain::record::{Place, Sequenced, Watermark};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, error, info, warn};
 
@@ -15,12 +16,15 @@ use tracing::{debug, error, info, warn};
 #[derive(Debug, thiserror::Error)]
 enum Stopped {
     #[error("{0}")]
-    Record(#[from] crate::Broken),
+    Record(#[from] Broken),
     #[error("{0}")]
     Projection(#[from] ProjectionError),
     #[error("the store failed: {0}")]
     Store(#[from] StoreError),
 }
+
+/// The next records of a partition, or why there are none.
+pub(super) type Work<E> = Result<Vec<Sequenced<E>>, Broken>;
 
 /// Works on one partition.
 pub(super) struct Worker<P, S> {
@@ -31,10 +35,11 @@ pub(super) struct Worker<P, S> {
     pub(super) store: S,
     pub(super) options: RunnerOptions,
     pub(super) progress: watch::Sender<ProgressMap>,
+    pub(super) metrics: Metrics,
 }
 
 impl<P: Projection, S: Store<P>> Worker<P, S> {
-    pub(super) async fn run(mut self, mut records: mpsc::Receiver<Vec<Sequenced<P::Event>>>) {
+    pub(super) async fn run(mut self, mut records: mpsc::Receiver<Work<P::Event>>) {
         let mut assembler = Assembler::new(self.position, self.options.batch_events);
         while let Some(first) = records.recv().await {
             if let Err(stopped) = self.work(&mut assembler, first, &mut records).await {
@@ -50,13 +55,13 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
     async fn work(
         &mut self,
         assembler: &mut Assembler<P::Event>,
-        first: Vec<Sequenced<P::Event>>,
-        records: &mut mpsc::Receiver<Vec<Sequenced<P::Event>>>,
+        first: Work<P::Event>,
+        records: &mut mpsc::Receiver<Work<P::Event>>,
     ) -> Result<(), Stopped> {
-        let mut broken = assembler.push(first);
+        let mut broken = first.and_then(|first| assembler.push(first));
         while broken.is_ok() && !assembler.is_full() {
             let Ok(more) = records.try_recv() else { break };
-            broken = assembler.push(more);
+            broken = more.and_then(|more| assembler.push(more));
         }
         // what stands before a broken record is sound
         for step in assembler.steps() {
@@ -77,15 +82,22 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
         let (partition, at, started) = (self.partition, self.position, Instant::now());
         let count = events.len();
         self.attempt(|store, projection| {
-            let events = &events;
+            let (events, metrics) = (&events, &self.metrics);
             async move {
-                let prior = store.load(partition, at, projection.keys(events)).await?;
-                let changes = projection.project(prior, events)?;
-                Ok(store.commit(partition, at, changes, to, watermark).await?)
+                let load = store.load(partition, at, projection.keys(events));
+                let prior = match metrics.time(Phase::Load, load).await {
+                    Err(StoreError::Passed) => return Ok(()),
+                    prior => prior?,
+                };
+                let project = async { projection.project(prior, events) };
+                let changes = metrics.time(Phase::Project, project).await?;
+                let commit = store.commit(partition, at, changes, to, watermark);
+                Ok(metrics.time(Phase::Commit, commit).await?)
             }
         })
         .await?;
         self.position = to;
+        self.metrics.applied(count);
         let elapsed_ms = started.elapsed().as_millis();
         debug!(partition, events = count, height = watermark.block.height, elapsed_ms, "applied");
         self.report(Some(watermark), State::Running);
@@ -94,10 +106,22 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
 
     async fn rewind(&mut self, to: Position) -> Result<(), Stopped> {
         let (partition, at, started) = (self.partition, self.position, Instant::now());
-        self.attempt(|store, _| async move { Ok(store.rewind(partition, at, to).await?) }).await?;
+        let metrics = &self.metrics;
+        self.attempt(|store, _| async move {
+            Ok(metrics.time(Phase::Rewind, store.rewind(partition, at, to)).await?)
+        })
+        .await?;
         self.position = to;
+        self.metrics.rewound();
         let elapsed_ms = started.elapsed().as_millis();
-        info!(partition, from = at.block.map(display), to = to.block.map(display), epoch = to.epoch, elapsed_ms, "rewound");
+        info!(
+            partition,
+            from = at.block.map(display),
+            to = to.block.map(display),
+            epoch = to.epoch,
+            elapsed_ms,
+            "rewound"
+        );
         self.report(None, State::Running);
         Ok(())
     }
@@ -107,15 +131,13 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
     where
         F: Future<Output = Result<(), Stopped>>,
     {
-        let backoff = ExponentialBuilder::default()
-            .with_jitter()
-            .with_max_delay(Duration::from_secs(10))
-            .with_total_delay(Some(self.options.store_patience))
-            .without_max_times();
         (|| step(self.store.clone(), Arc::clone(&self.projection)))
-            .retry(backoff)
+            .retry(patience(&self.options))
             .when(|stopped| matches!(stopped, Stopped::Store(StoreError::Unavailable(_))))
-            .notify(|stopped, delay| warn!(partition = self.partition, ?delay, "{stopped}; trying again"))
+            .notify(|stopped, delay| {
+                self.metrics.retried();
+                warn!(partition = self.partition, ?delay, "{stopped}; trying again");
+            })
             .await
     }
 

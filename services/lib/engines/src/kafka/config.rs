@@ -1,0 +1,156 @@
+//! Settings of the record log on Kafka.
+
+use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
+use std::convert::Infallible;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Settings of the record log on Kafka.
+#[derive(Debug, Clone, clap::Args)]
+pub struct KafkaConfig {
+    /// The brokers to ask first, as `host:port,host:port`.
+    #[arg(long = "kafka", env = "MOJOSCAN_KAFKA", value_name = "HOST:PORT,…")]
+    pub kafka: String,
+
+    /// Partitions of the coins topic. Fixed for life: another number needs other topics.
+    #[arg(long, env = "MOJOSCAN_COINS_PARTITIONS", default_value_t = 12, value_name = "COUNT",
+          value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub coins_partitions: u32,
+
+    /// Speak TLS with the brokers.
+    #[arg(long, env = "MOJOSCAN_KAFKA_TLS")]
+    pub kafka_tls: bool,
+
+    /// Certificates that the brokers' are checked against, as PEM; the system's without.
+    #[arg(long, env = "MOJOSCAN_KAFKA_CA", value_name = "FILE", requires = "kafka_tls")]
+    pub kafka_ca: Option<PathBuf>,
+
+    /// The certificate that is shown to the brokers, as PEM.
+    #[arg(long, env = "MOJOSCAN_KAFKA_CERTIFICATE", value_name = "FILE", requires_all = ["kafka_tls", "kafka_key"])]
+    pub kafka_certificate: Option<PathBuf>,
+
+    /// The key of that certificate, as PEM.
+    #[arg(long, env = "MOJOSCAN_KAFKA_KEY", value_name = "FILE", requires = "kafka_certificate")]
+    pub kafka_key: Option<PathBuf>,
+
+    /// How to log in to the brokers; not at all without.
+    #[arg(long, env = "MOJOSCAN_KAFKA_SASL", value_enum, requires_all = ["kafka_user", "kafka_password"])]
+    pub kafka_sasl: Option<Sasl>,
+
+    /// The name to log in with.
+    #[arg(long, env = "MOJOSCAN_KAFKA_USER", value_name = "NAME", requires = "kafka_sasl")]
+    pub kafka_user: Option<String>,
+
+    /// The password to log in with. Better given by the environment than on the command line.
+    #[arg(long, env = "MOJOSCAN_KAFKA_PASSWORD", value_name = "PASSWORD", requires = "kafka_sasl")]
+    pub kafka_password: Option<Secret>,
+}
+
+/// How to log in to the brokers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sasl {
+    /// `PLAIN`: the password itself. Only over TLS.
+    Plain,
+    /// `SCRAM-SHA-256`.
+    #[value(name = "scram-sha-256")]
+    ScramSha256,
+    /// `SCRAM-SHA-512`.
+    #[value(name = "scram-sha-512")]
+    ScramSha512,
+}
+
+impl Sasl {
+    const fn mechanism(self) -> &'static str {
+        match self {
+            Self::Plain => "PLAIN",
+            Self::ScramSha256 => "SCRAM-SHA-256",
+            Self::ScramSha512 => "SCRAM-SHA-512",
+        }
+    }
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl KafkaConfig {
+    /// The settings of a local broker without TLS or passwords.
+    pub fn plain(brokers: &str, coins_partitions: u32) -> Self {
+        Self {
+            kafka: brokers.to_owned(),
+            coins_partitions,
+            kafka_tls: false,
+            kafka_ca: None,
+            kafka_certificate: None,
+            kafka_key: None,
+            kafka_sasl: None,
+            kafka_user: None,
+            kafka_password: None,
+        }
+    }
+
+    /// What every client has in common.
+    pub(super) fn client(&self) -> ClientConfig {
+        let protocol = match (self.kafka_tls, self.kafka_sasl) {
+            (false, None) => "plaintext",
+            (true, None) => "ssl",
+            (false, Some(_)) => "sasl_plaintext",
+            (true, Some(_)) => "sasl_ssl",
+        };
+        let mut client = ClientConfig::new();
+        client
+            .set("bootstrap.servers", &self.kafka)
+            .set("client.id", "mojoscan")
+            .set("security.protocol", protocol)
+            // a broker that was restarted is found again soon
+            .set("reconnect.backoff.ms", "100")
+            .set("reconnect.backoff.max.ms", "2000")
+            .set("socket.keepalive.enable", "true")
+            .set_log_level(RDKafkaLogLevel::Warning);
+        let files = [
+            ("ssl.ca.location", &self.kafka_ca),
+            ("ssl.certificate.location", &self.kafka_certificate),
+            ("ssl.key.location", &self.kafka_key),
+        ];
+        for (name, file) in files {
+            if let Some(file) = file.as_deref().map(Path::to_string_lossy) {
+                client.set(name, file);
+            }
+        }
+        if let Some(sasl) = self.kafka_sasl {
+            client.set("sasl.mechanism", sasl.mechanism());
+            client.set("sasl.username", self.kafka_user.as_deref().unwrap_or_default());
+            client.set("sasl.password", self.kafka_password.as_ref().map_or("", |secret| &secret.0));
+        }
+        client
+    }
+
+    /// A client that reads what is committed, from offsets it is told, and keeps none itself.
+    pub(super) fn reader(&self, group: &str) -> ClientConfig {
+        let mut client = self.client();
+        client
+            .set("group.id", group)
+            .set("isolation.level", "read_committed")
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            // a position that the log does not have is another log's
+            .set("auto.offset.reset", "error");
+        client
+    }
+}

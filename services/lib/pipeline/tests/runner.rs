@@ -1,0 +1,580 @@
+//! The runner: from a scripted log, through a projection that keeps every event, into a store that can fail and wait.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
+
+use mojoscan_domain::record::{Place, Record, Rewind, Sequenced, Watermark};
+use mojoscan_domain::{BlockId, Bytes32, Position};
+use mojoscan_pipeline::runner::{Progress, ProgressMap, Runner, RunnerError, RunnerOptions, State};
+use mojoscan_pipeline::{
+    Broken, Delivery, LogError, Partition, Projection, ProjectionError, RecordLog, Store, StoreError,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Longest wait for a state. Time stands still while anything works.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+/// An event that cannot have happened.
+const IMPOSSIBLE: u32 = 13;
+
+fn block(height: u32) -> BlockId {
+    BlockId { height, hash: Bytes32::new([height as u8; 32]) }
+}
+
+/// The records of one partition, each linked to the one before.
+struct Script {
+    partition: Partition,
+    at: Position,
+}
+
+impl Script {
+    const fn new(partition: Partition) -> Self {
+        Self { partition, at: Position::START }
+    }
+
+    fn record(&mut self, record: Record<u32>) -> Sequenced<u32> {
+        self.at.seq += 1;
+        self.at.offset = self.at.seq + 100;
+        Sequenced { epoch: self.at.epoch, seq: self.at.seq, offset: self.at.offset - 1, record }
+    }
+
+    fn event(&mut self, height: u32, value: u32) -> Sequenced<u32> {
+        self.record(Record::Event(Place { block: block(height), timestamp: 0, index: value }, value))
+    }
+
+    fn watermark(&mut self, height: u32) -> Sequenced<u32> {
+        let previous = self.at.block.replace(block(height));
+        let watermark = Watermark { block: block(height), previous, peak_height: 99, heard_at_ms: None };
+        self.record(Record::Watermark(watermark))
+    }
+
+    fn rewind(&mut self, height: u32) -> Sequenced<u32> {
+        self.at.epoch += 1;
+        self.at.block = Some(block(height));
+        self.record(Record::Rewind(Rewind { epoch: self.at.epoch, to: self.at.block }))
+    }
+
+    /// A block with one event, and its watermark.
+    fn whole(&mut self, height: u32) -> Vec<Sequenced<u32>> {
+        vec![self.event(height, height), self.watermark(height)]
+    }
+
+    fn delivery(&self, records: Vec<Sequenced<u32>>) -> Given {
+        Ok(Delivery::Records(self.partition, records))
+    }
+}
+
+type Given = Result<Delivery<u32>, LogError>;
+
+/// A log that delivers what the test says. It ends when the test lets go of it.
+struct Scripted {
+    deliveries: mpsc::UnboundedReceiver<Given>,
+    seeks: Arc<Mutex<Vec<(Partition, Position)>>>,
+    paused: Arc<Mutex<BTreeSet<Partition>>>,
+}
+
+impl RecordLog for Scripted {
+    type Event = u32;
+
+    fn topic(&self) -> &'static str {
+        "numbers"
+    }
+
+    async fn next(&mut self) -> Given {
+        self.deliveries.recv().await.unwrap_or(Err(LogError::Ended))
+    }
+
+    async fn seek(&mut self, partition: Partition, position: Position) -> Result<(), LogError> {
+        self.seeks.lock().unwrap().push((partition, position));
+        Ok(())
+    }
+
+    fn pause(&mut self, partition: Partition) -> Result<(), LogError> {
+        assert!(self.paused.lock().unwrap().insert(partition), "paused twice");
+        Ok(())
+    }
+
+    fn resume(&mut self, partition: Partition) -> Result<(), LogError> {
+        assert!(self.paused.lock().unwrap().remove(&partition), "it was not paused");
+        Ok(())
+    }
+}
+
+/// Keeps every event.
+struct Everything;
+
+impl Projection for Everything {
+    const NAME: &'static str = "everything";
+
+    type Event = u32;
+    type Keys = usize;
+    type Prior = usize;
+    type Changes = Vec<u32>;
+
+    fn keys(&self, events: &[(Place, u32)]) -> usize {
+        events.len()
+    }
+
+    fn project(&self, prior: usize, events: &[(Place, u32)]) -> Result<Vec<u32>, ProjectionError> {
+        assert_eq!(prior, events.len());
+        match events.iter().find(|(_, value)| *value == IMPOSSIBLE) {
+            None => Ok(events.iter().map(|(_, value)| *value).collect()),
+            Some((place, _)) => Err(ProjectionError::UnknownCoin {
+                block: place.block,
+                coin: Bytes32::ZERO,
+                owner: Bytes32::ZERO,
+            }),
+        }
+    }
+}
+
+/// A step that was done to a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Commit(Vec<u32>, u32),
+    Rewind(u32),
+}
+
+impl Step {
+    fn values(&self) -> Vec<u32> {
+        match self {
+            Self::Commit(values, _) => values.clone(),
+            Self::Rewind(_) => vec![],
+        }
+    }
+}
+
+/// The steps of each partition, and where it stands.
+type Kept = BTreeMap<Partition, (Position, Vec<Step>)>;
+
+/// A store that keeps the steps in memory. It fails, and waits, as the test says.
+#[derive(Clone)]
+struct Steps {
+    kept: Arc<Mutex<Kept>>,
+    /// What the next calls answer instead.
+    faults: Arc<Mutex<VecDeque<StoreError>>>,
+    /// How many writes may begin.
+    gate: Arc<Semaphore>,
+    /// How many writes have arrived at the gate.
+    arrived: watch::Sender<usize>,
+}
+
+impl Steps {
+    fn fail(&self) -> Result<(), StoreError> {
+        self.faults.lock().unwrap().pop_front().map_or(Ok(()), Err)
+    }
+
+    async fn write(
+        &self,
+        partition: Partition,
+        at: Position,
+        to: Position,
+        step: Step,
+    ) -> Result<(), StoreError> {
+        self.arrived.send_modify(|arrived| *arrived += 1);
+        self.gate.acquire().await.unwrap().forget();
+        self.fail()?;
+        let mut kept = self.kept.lock().unwrap();
+        let (position, steps) = kept.entry(partition).or_insert((Position::START, vec![]));
+        assert_eq!(*position, at, "two workers write partition {partition}");
+        *position = to;
+        steps.push(step);
+        Ok(())
+    }
+
+    fn of(&self, partition: Partition) -> Vec<Step> {
+        self.kept.lock().unwrap().get(&partition).map(|(_, steps)| steps.clone()).unwrap_or_default()
+    }
+}
+
+impl Store<Everything> for Steps {
+    async fn position(&self, partition: Partition) -> Result<Position, StoreError> {
+        self.fail()?;
+        Ok(self.kept.lock().unwrap().get(&partition).map_or(Position::START, |(position, _)| *position))
+    }
+
+    async fn load(&self, _partition: Partition, _at: Position, keys: usize) -> Result<usize, StoreError> {
+        self.fail()?;
+        Ok(keys)
+    }
+
+    async fn commit(
+        &self,
+        partition: Partition,
+        at: Position,
+        changes: Vec<u32>,
+        to: Position,
+        watermark: Watermark,
+    ) -> Result<(), StoreError> {
+        assert_eq!(to.block, Some(watermark.block));
+        self.write(partition, at, to, Step::Commit(changes, watermark.block.height)).await
+    }
+
+    async fn rewind(&self, partition: Partition, at: Position, to: Position) -> Result<(), StoreError> {
+        let height = to.block.map_or(0, |block| block.height);
+        self.write(partition, at, to, Step::Rewind(height)).await
+    }
+}
+
+/// A runner at work.
+struct Running {
+    deliveries: mpsc::UnboundedSender<Given>,
+    seeks: Arc<Mutex<Vec<(Partition, Position)>>>,
+    paused: Arc<Mutex<BTreeSet<Partition>>>,
+    store: Steps,
+    progress: watch::Receiver<ProgressMap>,
+    stop: CancellationToken,
+    task: JoinHandle<Result<(), RunnerError>>,
+}
+
+/// Lets every write begin.
+const OPEN: usize = Semaphore::MAX_PERMITS >> 1;
+
+fn start(options: RunnerOptions, gate: usize, faults: &[StoreError]) -> Running {
+    let (deliveries, receiver) = mpsc::unbounded_channel();
+    let (seeks, paused) = (Arc::default(), Arc::default());
+    let store = Steps {
+        kept: Arc::default(),
+        faults: Arc::new(Mutex::new(faults.iter().cloned().collect())),
+        gate: Arc::new(Semaphore::new(gate)),
+        arrived: watch::Sender::default(),
+    };
+    let log = Scripted { deliveries: receiver, seeks: Arc::clone(&seeks), paused: Arc::clone(&paused) };
+    let runner = Runner::new(log, Everything, store.clone(), options);
+    let (progress, stop) = (runner.progress(), CancellationToken::new());
+    let task = tokio::spawn(runner.run(stop.clone()));
+    Running { deliveries, seeks, paused, store, progress, stop, task }
+}
+
+impl Running {
+    fn give(&self, given: impl IntoIterator<Item = Given>) {
+        for delivery in given {
+            self.deliveries.send(delivery).unwrap();
+        }
+    }
+
+    /// Waits until a partition is as it should be.
+    async fn until(&mut self, partition: Partition, reached: impl Fn(&Progress) -> bool) -> Progress {
+        let there = self.progress.wait_for(|all| all.get(&partition).is_some_and(&reached));
+        let found = tokio::time::timeout(PATIENCE, there).await;
+        let found =
+            found.unwrap_or_else(|_| panic!("partition {partition} was never as it should be")).unwrap();
+        found[&partition].clone()
+    }
+
+    async fn at_height(&mut self, partition: Partition, height: u32) {
+        self.until(partition, |progress| progress.position.block == Some(block(height))).await;
+    }
+
+    async fn stopped(&mut self, partition: Partition) -> String {
+        let stopped = self.until(partition, |progress| matches!(progress.state, State::Stopped(_))).await;
+        let State::Stopped(reason) = stopped.state else { panic!("{stopped:?}") };
+        reason
+    }
+
+    /// Waits until this many writes have come as far as the gate.
+    async fn writes(&self, count: usize) {
+        let mut arrived = self.store.arrived.subscribe();
+        tokio::time::timeout(PATIENCE, arrived.wait_for(|arrived| *arrived >= count)).await.unwrap().unwrap();
+    }
+
+    /// Ends the log, and waits for the runner.
+    async fn end(self) -> (Result<(), RunnerError>, Steps) {
+        drop(self.deliveries);
+        (tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap(), self.store)
+    }
+}
+
+fn commit(values: &[u32], height: u32) -> Step {
+    Step::Commit(values.to_vec(), height)
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_end_at_watermarks_and_never_span_a_rewind() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let mut script = Script::new(4);
+    let mut records = script.whole(1);
+    records.extend([script.event(2, 20), script.event(3, 30), script.watermark(3)]);
+    records.push(script.rewind(2));
+    records.extend([script.event(3, 31), script.watermark(3), script.rewind(1), script.rewind(0)]);
+    records.extend([script.watermark(1), script.event(2, 21)]);
+    running.give([Ok(Delivery::Assigned(4)), script.delivery(records)]);
+    running.at_height(4, 1).await;
+    let progress = running.until(4, |progress| progress.position.seq == 11).await;
+    assert_eq!(progress.position, Position { epoch: 3, block: Some(block(1)), seq: 11, offset: 111 });
+    assert_eq!(progress.watermark.unwrap().previous, Some(block(0)));
+    // the event behind the last watermark is not complete yet
+    running.give([script.delivery(vec![])]);
+    let (ended, store) = running.end().await;
+    assert_eq!(ended, Ok(()));
+    let expected = [
+        commit(&[1, 20, 30], 3),
+        Step::Rewind(2),
+        commit(&[31], 3),
+        Step::Rewind(1),
+        Step::Rewind(0),
+        commit(&[], 1),
+    ];
+    assert_eq!(store.of(4), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_while_a_step_is_applied_is_applied_together_within_bounds() {
+    let options = RunnerOptions { deliveries_max: 8, batch_events: 3, ..RunnerOptions::default() };
+    let mut running = start(options, 0, &[]);
+    let mut script = Script::new(0);
+    let first = script.whole(1);
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(first)]);
+    running.writes(1).await;
+    for height in 2..=8 {
+        let records = script.whole(height);
+        running.give([script.delivery(records)]);
+    }
+    running.store.gate.add_permits(OPEN);
+    running.at_height(0, 8).await;
+    let (ended, store) = running.end().await;
+    assert_eq!(ended, Ok(()));
+    assert_eq!(store.of(0), [commit(&[1], 1), commit(&[2, 3, 4], 4), commit(&[5, 6, 7], 7), commit(&[8], 8)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_larger_than_a_batch_is_one_step() {
+    let options = RunnerOptions { batch_events: 2, ..RunnerOptions::default() };
+    let mut running = start(options, OPEN, &[]);
+    let mut script = Script::new(0);
+    let mut records: Vec<_> = (1..=5).map(|value| script.event(1, value)).collect();
+    records.push(script.watermark(1));
+    // one delivery or several, it does not matter
+    let rest = records.split_off(3);
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(records), script.delivery(rest)]);
+    running.at_height(0, 1).await;
+    assert_eq!(running.end().await.1.of(0), [commit(&[1, 2, 3, 4, 5], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_record_stops_its_partition_and_no_other() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let (mut bad, mut good) = (Script::new(2), Script::new(3));
+    let mut records = bad.whole(1);
+    records.extend(bad.whole(2));
+    bad.event(3, 3); // lost
+    records.push(bad.watermark(3));
+    let offset = records.last().unwrap().offset;
+    running.give([Ok(Delivery::Assigned(2)), Ok(Delivery::Assigned(3)), bad.delivery(records)]);
+    let reason = running.stopped(2).await;
+    assert!(reason.starts_with(&format!("numbers/2: offset {offset}: ")), "{reason}");
+    assert!(reason.contains("sequence number 6 where 5 is due"), "{reason}");
+    // what stands before it is applied, what comes behind it is not
+    let more = bad.whole(4);
+    let whole = good.whole(1);
+    running.give([bad.delivery(more), good.delivery(whole)]);
+    running.at_height(3, 1).await;
+    let (ended, store) = running.end().await;
+    assert_eq!(ended, Ok(()));
+    assert_eq!(store.of(2), [commit(&[1, 2], 2)]);
+    assert_eq!(store.of(3), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_the_log_cannot_read_stops_its_partition() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let mut script = Script::new(6);
+    let records = script.whole(1);
+    let unreadable = Broken { offset: 77, reason: "not a record".to_owned() };
+    running.give([Ok(Delivery::Assigned(6)), script.delivery(records), Ok(Delivery::Broken(6, unreadable))]);
+    assert_eq!(running.stopped(6).await, "numbers/6: offset 77: not a record");
+    assert_eq!(running.end().await.1.of(6), [commit(&[1], 1)]);
+}
+
+/// A partition whose store is slow is paused, and holds up no other.
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_is_busy_is_paused_and_goes_on() {
+    let options = RunnerOptions { deliveries_max: 1, ..RunnerOptions::default() };
+    let mut running = start(options, 0, &[]);
+    let (mut slow, mut other) = (Script::new(0), Script::new(1));
+    let first = slow.whole(1);
+    running.give([Ok(Delivery::Assigned(0)), slow.delivery(first)]);
+    running.writes(1).await;
+    for height in 2..=3 {
+        let records = slow.whole(height);
+        running.give([slow.delivery(records)]);
+    }
+    let records = other.whole(1);
+    running.give([Ok(Delivery::Assigned(1)), other.delivery(records)]);
+    running.writes(2).await;
+    assert_eq!(*running.paused.lock().unwrap(), BTreeSet::from([0]));
+    running.store.gate.add_permits(OPEN);
+    running.at_height(0, 3).await;
+    running.at_height(1, 1).await;
+    assert_eq!(*running.paused.lock().unwrap(), BTreeSet::new());
+    let (ended, store) = running.end().await;
+    assert_eq!(ended, Ok(()));
+    let values: Vec<u32> = store.of(0).iter().flat_map(Step::values).collect();
+    assert_eq!(values, [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_cannot_have_happened_stops_its_partition() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let mut script = Script::new(0);
+    let first = script.whole(1);
+    let records = vec![script.event(2, IMPOSSIBLE), script.watermark(2)];
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(first)]);
+    running.at_height(0, 1).await;
+    running.give([script.delivery(records)]);
+    let reason = running.stopped(0).await;
+    assert!(reason.starts_with("numbers/0: ") && reason.contains("unknown coin"), "{reason}");
+    assert_eq!(running.end().await.1.of(0), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_that_were_applied_before_are_dropped() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let mut script = Script::new(0);
+    let (one, two) = (script.whole(1), script.whole(2));
+    let twice: Vec<_> = one.iter().chain(&one).chain(&two).cloned().collect();
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(twice), script.delivery(two)]);
+    let three = script.whole(3);
+    running.give([script.delivery(three)]);
+    running.at_height(0, 3).await;
+    let steps = running.end().await.1.of(0);
+    let values: Vec<u32> = steps.iter().flat_map(Step::values).collect();
+    assert_eq!(values, [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unavailable_store_is_asked_again() {
+    let away = StoreError::Unavailable("away".to_owned());
+    // where it stands, what was there before, and the writes: each fails for a while
+    let mut running = start(RunnerOptions::default(), OPEN, &vec![away.clone(); 4]);
+    let mut script = Script::new(0);
+    let records = script.whole(1);
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(records)]);
+    running.at_height(0, 1).await;
+    running.store.faults.lock().unwrap().extend(vec![away.clone(); 5]);
+    let mut records = script.whole(2);
+    records.push(script.rewind(1));
+    running.give([script.delivery(records)]);
+    running.until(0, |progress| progress.position.epoch == 1).await;
+    assert_eq!(running.progress.borrow()[&0].state, State::Running);
+    let steps = running.end().await.1.of(0);
+    assert_eq!(steps, [commit(&[1], 1), commit(&[2], 2), Step::Rewind(1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stays_away_or_is_broken_stops_the_partition() {
+    let options = RunnerOptions { store_patience: Duration::from_secs(60), ..RunnerOptions::default() };
+    let cases = [
+        vec![StoreError::Unavailable("away".to_owned()); 1_000],
+        vec![StoreError::Broken("on fire".to_owned())],
+        vec![StoreError::TooDeep { to: 3, oldest: 7 }],
+    ];
+    for faults in cases {
+        let mut running = start(options, OPEN, &[]);
+        running.give([Ok(Delivery::Assigned(0))]);
+        running.until(0, |_| true).await;
+        let said = faults[0].to_string();
+        running.store.faults.lock().unwrap().extend(faults);
+        let records = Script::new(0).whole(1);
+        running.give([Ok(Delivery::Records(0, records))]);
+        let reason = running.stopped(0).await;
+        assert!(reason.contains(&said), "{reason}");
+        assert_eq!(running.end().await.1.of(0), []);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_cannot_say_where_it_stands_ends_the_runner_once_what_was_begun_is_finished() {
+    let broken = StoreError::Broken("on fire".to_owned());
+    let mut running = start(RunnerOptions::default(), 0, &[]);
+    let records = Script::new(0).whole(1);
+    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records))]);
+    running.writes(1).await;
+    running.store.faults.lock().unwrap().push_back(broken.clone());
+    running.give([Ok(Delivery::Assigned(1))]);
+    assert!(tokio::time::timeout(Duration::from_secs(60), &mut running.task).await.is_err());
+    running.store.gate.add_permits(OPEN);
+    let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    assert_eq!(ended, Err(RunnerError::Store(broken)));
+    assert_eq!(running.store.of(0), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_finishes_what_was_begun() {
+    let mut running = start(RunnerOptions::default(), 0, &[]);
+    let mut script = Script::new(0);
+    let records = script.whole(1);
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(records)]);
+    running.writes(1).await;
+    running.stop.cancel();
+    // it cannot end before the write has
+    assert!(tokio::time::timeout(Duration::from_secs(60), &mut running.task).await.is_err());
+    assert_eq!(running.store.of(0), []);
+    running.store.gate.add_permits(OPEN);
+    assert_eq!(tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap(), Ok(()));
+    assert_eq!(running.store.of(0), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_does_not_wait_for_a_store_that_cannot_say_where_it_stands() {
+    let running =
+        start(RunnerOptions::default(), OPEN, &vec![StoreError::Unavailable("away".to_owned()); 9_999]);
+    running.give([Ok(Delivery::Assigned(0))]);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(!running.task.is_finished());
+    running.stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(1), running.task).await.unwrap().unwrap();
+    assert_eq!(ended, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_fails_ends_the_runner_once_what_was_begun_is_finished() {
+    let mut running = start(RunnerOptions::default(), 0, &[]);
+    let records = Script::new(0).whole(1);
+    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records))]);
+    running.writes(1).await;
+    let failed = LogError::Failed("no broker".to_owned());
+    running.give([Err(failed.clone())]);
+    assert!(tokio::time::timeout(Duration::from_secs(60), &mut running.task).await.is_err());
+    running.store.gate.add_permits(OPEN);
+    let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    assert_eq!(ended, Err(RunnerError::Log(failed)));
+    assert_eq!(running.store.of(0), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_goes_on_from_where_the_store_stands() {
+    let mut running = start(RunnerOptions::default(), OPEN, &[]);
+    let mut script = Script::new(5);
+    let records = script.whole(1);
+    running.give([Ok(Delivery::Assigned(5)), script.delivery(records)]);
+    running.at_height(5, 1).await;
+    let position = script.at;
+    let lost = script.whole(2);
+    running.give([Ok(Delivery::Revoked(5)), script.delivery(lost.clone()), Ok(Delivery::Assigned(5))]);
+    running.give([script.delivery(lost)]);
+    running.at_height(5, 2).await;
+    assert_eq!(*running.seeks.lock().unwrap(), [(5, Position::START), (5, position)]);
+    assert_eq!(running.end().await.1.of(5), [commit(&[1], 1), commit(&[2], 2)]);
+}
+
+/// A rebalance that takes a partition away and gives it back at once: what was begun is left, and done anew.
+#[tokio::test(start_paused = true)]
+async fn a_partition_given_back_at_once_has_one_worker() {
+    let mut running = start(RunnerOptions::default(), 0, &[]);
+    let mut script = Script::new(0);
+    let (one, two) = (script.whole(1), script.whole(2));
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(one.clone())]);
+    running.writes(1).await;
+    running.give([Ok(Delivery::Revoked(0)), Ok(Delivery::Assigned(0))]);
+    running.give([script.delivery(one), script.delivery(two)]);
+    running.writes(2).await;
+    running.store.gate.add_permits(OPEN);
+    running.at_height(0, 2).await;
+    assert_eq!(*running.seeks.lock().unwrap(), [(0, Position::START); 2]);
+    let values: Vec<u32> = running.end().await.1.of(0).iter().flat_map(Step::values).collect();
+    assert_eq!(values, [1, 2]);
+}

@@ -1,0 +1,28 @@
+//! `migrate`: makes the keyspace and its tables.
+
+use super::cql_failure;
+use crate::cli::ConfigFile;
+use mojoscan_address::store::scylla::SCHEMA;
+use mojoscan_engines::scylla::{CqlConfig, migrate};
+use mojoscan_runtime::exit::Failure;
+
+/// Which keyspace.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct MigrateOptions {
+    /// Copies of each row, if the keyspace is made. Without, three, or one for each node if there are fewer.
+    #[arg(long, env = "MOJOSCAN_CQL_COPIES", value_name = "COUNT",
+          value_parser = clap::value_parser!(u32).range(1..=9))]
+    copies: Option<u32>,
+
+    #[command(flatten)]
+    cql: CqlConfig,
+
+    #[command(flatten)]
+    file: ConfigFile,
+}
+
+pub(crate) async fn run(options: MigrateOptions) -> Result<(), Failure> {
+    let applied = migrate(&options.cql, options.copies, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
+    println!("{}: {applied} versions applied", options.cql.keyspace);
+    Ok(())
+}
