@@ -24,6 +24,14 @@ run: ## run the service on the bundled recording, at LISTEN (127.0.0.1:8080)
 	@.ci/packages build
 	$(CARGO) run --package mojoscan -- standalone --source demo --data target/demo --listen $(LISTEN) --admin $(ADMIN)
 
+.PHONY: fleet
+fleet: ## run every process of a fleet, on Kafka and Cassandra; SOURCE (demo), NETWORK, KAFKA, CQL
+	@.ci/packages test
+	$(call fetch,deploy/engines/engines fetch kafka)
+	$(call fetch,deploy/engines/engines fetch cassandra)
+	$(CARGO) build --package mojoscan
+	@deploy/fleet
+
 .PHONY: test
 test: engines ## run every test; what a test needs and cannot have is named at the end
 	@tests/run

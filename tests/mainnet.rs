@@ -1,6 +1,8 @@
 //! Real content: what the decoder reads equals what consensus code reads, coin by coin, and what is known to be in it,
 //! kind by kind.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
+
 use chia_consensus::additions_and_removals::additions_and_removals;
 use chia_consensus::consensus_constants::TEST_CONSTANTS;
 use chia_consensus::flags::ConsensusFlags;
@@ -106,6 +108,9 @@ fn revealed(events: &Events) -> BTreeMap<PuzzleName, usize> {
     kinds
 }
 
+/// A coin, and its hint.
+type Hinted = ((Bytes32, Bytes32, u64), Option<Vec<u8>>);
+
 /// Fails unless the events have the additions, hints included, and removals that consensus code finds.
 fn as_consensus(name: &str, events: &Events, generator: &[u8], references: &[Vec<u8>]) {
     let flags = ConsensusFlags::DONT_VALIDATE_SIGNATURE;
@@ -121,11 +126,11 @@ fn as_consensus(name: &str, events: &Events, generator: &[u8], references: &[Vec
         .iter()
         .map(|created| (key(&created.coin), created.memos.items.first().filter(|m| m.len() <= 32).cloned()))
         .collect();
-    let same_coins = |set: &BTreeSet<((Bytes32, Bytes32, u64), Option<Vec<u8>>)>| {
+    let same_coins = |set: &BTreeSet<Hinted>| {
         set.iter().map(|(coin, _)| *coin).collect::<BTreeSet<_>>()
     };
     assert_eq!(same_coins(&found), same_coins(&expected), "{name}: additions");
-    let hints = |set: &BTreeSet<((Bytes32, Bytes32, u64), Option<Vec<u8>>)>| {
+    let hints = |set: &BTreeSet<Hinted>| {
         set.iter()
             .filter(|(_, hint)| hint.as_ref().is_some_and(|hint| hint.len() == 32))
             .cloned()

@@ -1,7 +1,5 @@
 //! The record log in memory does what every log does. The one on Kafka: `kafka.rs`.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
-
 use fastrand::Rng;
 use mojoscan_pipeline::{MemoryHistory, memory};
 use mojoscan_tests::record_log::suite;

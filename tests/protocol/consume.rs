@@ -76,8 +76,8 @@ pub(crate) enum Rule {
 pub(crate) struct Choices {
     /// The timestamp of a row is the number of the batch's watermark, not of the record that caused it.
     pub(crate) stamps_by_batch: bool,
-    /// The journal is written together with the rows, all of them in any order.
-    pub(crate) journal_with_rows: bool,
+    /// The journal is written after the rows, not before.
+    pub(crate) journal_after_rows: bool,
     /// A rewind looks which rows are there and deletes those only. It has applied them all before, so that late ones
     /// find a deletion in their place.
     pub(crate) removes_what_is_there: bool,
@@ -155,8 +155,8 @@ pub(crate) enum Action {
     /// Takes the records from the first to the second number; loads, if it is a commit.
     Take(usize, u8, u8),
     Confirm(usize),
-    /// The store takes one of the statements whose turn it is.
-    Write(usize, usize),
+    /// The store takes the next statement.
+    Write(usize),
     OpenRead(Option<Block>),
     ReadRow(Key),
     CloseRead,
@@ -228,12 +228,12 @@ impl Consume {
 
     fn commit(&self, changes: Vec<Change>, to: Position) -> Vec<Write> {
         let rows = 2;
-        let journal = match self.choices.journal_with_rows {
-            _ if !self.has(Rule::JournalBeforePosition) => 4,
-            true => rows,
+        let journal = match self.choices.journal_after_rows {
+            _ if !self.has(Rule::JournalBeforePosition) => 5,
+            true => 3,
             false => 1,
         };
-        let position = if self.has(Rule::RowsBeforePosition) { 3 } else { 1 };
+        let position = if self.has(Rule::RowsBeforePosition) { 4 } else { 1 };
         let mut writes = vec![Write { turn: position, what: What::Advance }];
         let mut touched: BTreeMap<Height, (u8, u8)> = BTreeMap::new();
         for Change { key, row, seq } in changes {
@@ -405,11 +405,7 @@ impl Model for Consume {
                     actions.extend(batches.map(|(first, last)| Action::Take(who, first, last)));
                 }
                 Consumer::Loaded { .. } => actions.push(Action::Confirm(who)),
-                Consumer::Writing { writes, .. } => {
-                    let due = writes.iter().take_while(|write| write.turn == writes[0].turn).count();
-                    let due = if self.choices.journal_with_rows { due } else { 1 };
-                    actions.extend((0..due).map(|index| Action::Write(who, index)));
-                }
+                Consumer::Writing { .. } => actions.push(Action::Write(who)),
             }
         }
         if !self.reader {
@@ -440,9 +436,9 @@ impl Model for Consume {
                 next.consumers[who] =
                     if same { Consumer::Writing { to, writes } } else { self.start(&last.store) };
             }
-            Action::Write(who, index) => {
+            Action::Write(who) => {
                 let Consumer::Writing { to, writes } = &mut next.consumers[who] else { return None };
-                let (to, write) = (*to, writes.remove(index));
+                let (to, write) = (*to, writes.remove(0));
                 let more = self.write(&mut next.store, to, write.what);
                 writes.splice(0..0, more);
                 if writes.is_empty() {

@@ -1,5 +1,6 @@
 //! A real broker and a real store, each in a process of its own.
 
+use crate::service::signal;
 use crate::wait;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -196,11 +197,6 @@ fn spawn(kind: &Kind, folder: &Path, port: u16, internal: u16) -> Child {
         .stderr(log)
         .spawn()
         .unwrap()
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
 }
 
 /// The end of an engine's log.

@@ -266,17 +266,15 @@ pub async fn suite(
 ) -> Result<(), PublishError> {
     let (shelf, mut chain) = (Shelf::default(), Published::default());
     let reader = Reader::start(log, &shelf);
+    let agree = async |chain: &Published| {
+        shelf.reach(0..partitions, chain.tip()).await;
+        assert_eq!(shelf.events(), chain.events());
+    };
     assert_eq!(publisher.resume().await?, None);
     publisher.publish(chain.heard(1)).await?;
     for blocks in [1, 5, 30] {
         publisher.publish(chain.grow(blocks, rng)).await?;
     }
-    let published = |chain: &Published| (chain.tip(), chain.events());
-    let agree = async |chain: &Published| {
-        let (tip, events) = published(chain);
-        shelf.reach(0..partitions, tip).await;
-        assert_eq!(shelf.events(), events);
-    };
     agree(&chain).await;
 
     publisher.publish(chain.heard(2)).await?;
@@ -284,28 +282,31 @@ pub async fn suite(
     agree(&chain).await;
 
     let void = chain.clone();
-    publisher.publish(chain.fork(10, 4, rng)).await?;
-    agree(&chain).await;
-    publisher.publish(chain.fork(3, 0, rng)).await?;
-    agree(&chain).await;
+    for (depth, blocks) in [(10, 4), (3, 0)] {
+        publisher.publish(chain.fork(depth, blocks, rng)).await?;
+        agree(&chain).await;
+    }
     assert_eq!(publisher.resume().await?, chain.tip());
     publisher.publish(chain.grow(3, rng)).await?;
     agree(&chain).await;
-
-    // every block knows the one before, the void ones too
-    for chain in [&chain, &void] {
-        for block in chain.blocks.iter().rev() {
-            assert_eq!(publisher.find_previous(block.header.id).await?, block.header.previous());
-        }
-    }
+    knows(publisher, &chain).await?;
+    knows(publisher, &void).await?;
     let unknown = BlockId { height: 7, hash: Bytes32::ZERO };
     assert_eq!(publisher.find_previous(unknown).await?, None);
 
     let all = chain.blocks.len();
-    publisher.publish(chain.fork(all, 0, rng)).await?;
-    agree(&chain).await;
-    publisher.publish(chain.grow(2, rng)).await?;
+    for batch in [chain.fork(all, 0, rng), chain.grow(2, rng)] {
+        publisher.publish(batch).await?;
+    }
     agree(&chain).await;
     reader.stop().await;
+    Ok(())
+}
+
+/// Every block is known with the one before, also if it is void.
+async fn knows(publisher: &mut impl Publisher, chain: &Published) -> Result<(), PublishError> {
+    for block in chain.blocks.iter().rev() {
+        assert_eq!(publisher.find_previous(block.header.id).await?, block.header.previous());
+    }
     Ok(())
 }

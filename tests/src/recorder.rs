@@ -1,6 +1,6 @@
 //! The service's recorder, in a process of its own.
 
-use crate::service::terminate;
+use crate::service::signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -17,7 +17,6 @@ impl Recorder {
             .args(["record", "--source", source, "--network", "simulator0", "--out"])
             .arg(file)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         Self { child, file: file.to_owned() }
@@ -25,7 +24,7 @@ impl Recorder {
 
     /// Ends it, with all that it was told of so far.
     pub fn finish(mut self) -> PathBuf {
-        terminate(&self.child);
+        signal(&self.child, "TERM");
         assert!(self.child.wait().unwrap().success());
         self.file
     }

@@ -42,14 +42,25 @@ pub struct Service {
 impl Service {
     /// Starts it, and waits for nothing.
     pub fn spawn(options: &ServiceOptions) -> Self {
-        let mut command = Command::new(&options.program);
+        let data = options.data.to_str().unwrap();
+        let arguments = ["standalone", "--listen", "127.0.0.1:0", "--source", &options.source, "--data", data];
+        let arguments = arguments.into_iter().chain(["--network", &options.network]);
+        Self::process(&options.program, arguments, options.failpoints.as_deref())
+    }
+
+    /// Starts any process of the program, and waits for nothing.
+    pub fn process<'a>(
+        program: &Path,
+        arguments: impl IntoIterator<Item = &'a str>,
+        failpoints: Option<&str>,
+    ) -> Self {
+        let mut command = Command::new(program);
         command
-            .args(["standalone", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
-            .args(["--source", &options.source, "--network", &options.network, "--data"])
-            .arg(&options.data)
+            .args(arguments)
+            .args(["--admin", "127.0.0.1:0", "--log-format", "json"])
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        if let Some(failpoints) = &options.failpoints {
+        if let Some(failpoints) = failpoints {
             command.env("FAILPOINTS", failpoints);
         }
         let mut child = command.spawn().unwrap();
@@ -59,16 +70,26 @@ impl Service {
 
     /// Starts it, and waits until it listens. `None` if it ended before that.
     pub fn try_start(options: &ServiceOptions) -> Option<Self> {
-        let mut service = Self::spawn(options);
-        while let Ok(line) = service.log.recv_timeout(PATIENCE) {
+        Self::spawn(options).up()
+    }
+
+    /// Waits until it listens. `None` if it ended before that.
+    pub fn up(mut self) -> Option<Self> {
+        while let Ok(line) = self.log.recv_timeout(PATIENCE) {
             let entry: Value = serde_json::from_str(&line).unwrap_or_default();
             if entry["message"] == "mojoscan is up" {
-                service.url = format!("http://{}", entry["listen"].as_str().unwrap());
-                service.admin = format!("http://{}", entry["admin"].as_str().unwrap());
-                return Some(service);
+                // an ingestor serves nobody
+                self.url = format!("http://{}", entry["listen"].as_str().unwrap_or_default());
+                self.admin = format!("http://{}", entry["admin"].as_str().unwrap());
+                return Some(self);
             }
         }
         None
+    }
+
+    /// Tells it to end, or stops it in its tracks, or lets it go on: a signal by its name.
+    pub fn signal(&self, name: &str) {
+        signal(&self.child, name);
     }
 
     /// Lets it work for a while, wherever that leads.
@@ -104,13 +125,35 @@ impl Service {
 
     /// Ends it at once, as a power cut would.
     pub fn kill(mut self) {
+        self.kill_now();
+    }
+
+    /// The same, for one that is replaced: its ports are free afterwards.
+    pub fn kill_now(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
+    /// Its exit status, if it has ended by itself.
+    pub fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Waits until it logs a message.
+    pub fn logs(&self, message: &str) {
+        let expected = |line: &String| {
+            let entry: Value = serde_json::from_str(line).unwrap_or_default();
+            entry["message"] == message
+        };
+        let end = Instant::now() + PATIENCE;
+        while !self.log.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok_and(|line| expected(&line)) {
+            assert!(Instant::now() < end, "waited {PATIENCE:?} for the message {message:?}");
+        }
+    }
+
     /// Ends it as an operator does, and gives its exit status.
     pub fn terminate(mut self) -> ExitStatus {
-        terminate(&self.child);
+        self.signal("TERM");
         self.ended()
     }
 
@@ -134,9 +177,9 @@ impl Drop for Service {
     }
 }
 
-/// Tells a process to end.
-pub fn terminate(child: &Child) {
-    let sent = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+/// Sends a process a signal, by its name.
+pub fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 

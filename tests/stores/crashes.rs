@@ -32,7 +32,7 @@ pub(crate) const REWIND: [&str; 4] = [
 /// Before each batch that is written.
 pub(crate) const WRITE: &str = "cql-write";
 /// Rounds of crashes at random writes.
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 15;
 
 /// One commit, ready to be done.
 pub(crate) struct Commit {

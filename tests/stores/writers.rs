@@ -96,7 +96,9 @@ pub(crate) async fn late_commits() {
             let late = Late::start(&stopper, point, commits(&stopper, &blocks)).await;
             // meanwhile another does the same in other batches, and goes on
             assert_readers_are_right(&stopper.subject).await;
-            for run in blocks.chunks(3) {
+            // not where the late one has moved the position already: it would be beyond the first of the batches
+            let batch = if point == COMMIT[3] { blocks.len() } else { 3 };
+            for run in blocks.chunks(batch) {
                 stopper.subject.commit(Calls::Once, run).await;
             }
             if rewinds {

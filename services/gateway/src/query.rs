@@ -214,7 +214,7 @@ mod tests {
         }
         let several = |text: &str| addresses(Network::Simulator0, text);
         assert_eq!(several(&format!("{good}, {good}")).unwrap().len(), 1);
-        assert_eq!(code(several(&vec![good.as_str(); 11].join(","))), "too_many_addresses");
+        assert_eq!(code(several(&[good.as_str(); 11].join(","))), "too_many_addresses");
         assert_eq!(code(several(&format!("{good},"))), "invalid_address");
     }
 }

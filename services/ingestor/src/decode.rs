@@ -46,7 +46,7 @@ impl Decoder {
 
     fn decode(&self, block: &Block, references: &[Vec<u8>]) -> Result<BlockEvents, IngestError> {
         let id = block.id();
-        let invalid = |error| IngestError::Invalid { block: id, error };
+        let invalid = |error| IngestError::Invalid { block: id, error: Box::new(error) };
         self.check_network(block)?;
         let decoded = mojoscan_chia::decode(block, references, self.limits).map_err(invalid)?;
         Ok(BlockEvents { header: decoded.header, coins: decoded.events.into_coin_events() })
@@ -99,7 +99,7 @@ impl Decoder {
 fn parse(first: u32, blocks: &[Vec<u8>]) -> Result<Vec<Block>, IngestError> {
     let mut parsed: Vec<Block> = Vec::with_capacity(blocks.len());
     for (height, bytes) in (first..).zip(blocks) {
-        let block = Block::from_bytes(bytes).map_err(|error| IngestError::Unreadable { height, error })?;
+        let block = Block::from_bytes(bytes).map_err(|error| IngestError::Unreadable { height, error: Box::new(error) })?;
         let id: BlockId = block.id();
         if id.height != height {
             return Err(IngestError::Misplaced { height, block: id });

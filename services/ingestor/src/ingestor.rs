@@ -15,6 +15,7 @@ use mojoscan_pipeline::{
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -67,7 +68,7 @@ pub enum IngestError {
         /// The height.
         height: u32,
         /// Why not.
-        error: DecodeError,
+        error: Box<DecodeError>,
     },
     /// A block does not decode.
     #[error("block {block}: {error}")]
@@ -75,7 +76,7 @@ pub enum IngestError {
         /// The block.
         block: BlockId,
         /// Why not.
-        error: DecodeError,
+        error: Box<DecodeError>,
     },
     /// The source gives another block than that of the height it was asked for.
     #[error("the source gives block {block} as that of height {height}: it is damaged")]
@@ -126,6 +127,17 @@ impl IngestError {
     }
 }
 
+/// How far an ingestor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Following {
+    /// The last block published.
+    pub published: Option<BlockId>,
+    /// The height of the source's peak.
+    pub peak_height: u32,
+    /// When the source was last heard from, in milliseconds since 1970; none when nothing more can come.
+    pub heard_at_ms: Option<u64>,
+}
+
 /// Follows a source, and publishes what it gives.
 pub struct Ingestor<P> {
     source: Arc<dyn BlockSource>,
@@ -136,6 +148,7 @@ pub struct Ingestor<P> {
     metrics: Metrics,
     /// The last block published.
     at: Option<BlockId>,
+    following: watch::Sender<Option<Following>>,
 }
 
 impl<P: Publisher> Ingestor<P> {
@@ -147,7 +160,13 @@ impl<P: Publisher> Ingestor<P> {
         options: IngestorOptions,
     ) -> Self {
         let decoder = Arc::new(Decoder::new(Arc::clone(&source), network, options.limits));
-        Self { source, publisher, network, options, decoder, metrics: Metrics::new(), at: None }
+        let (metrics, following) = (Metrics::new(), watch::Sender::new(None));
+        Self { source, publisher, network, options, decoder, metrics, at: None, following }
+    }
+
+    /// How far it is; none before it has published anything.
+    pub fn following(&self) -> watch::Receiver<Option<Following>> {
+        self.following.subscribe()
     }
 
     /// Runs until it is told to stop.
@@ -279,6 +298,7 @@ impl<P: Publisher> Ingestor<P> {
         self.publisher.publish(batch).await?;
         self.at = last.or(base);
         self.metrics.published(size, started.elapsed(), self.at);
+        self.following.send_replace(Some(Following { published: self.at, peak_height, heard_at_ms }));
         Ok(())
     }
 }

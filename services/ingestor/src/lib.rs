@@ -12,4 +12,4 @@ mod metrics;
 mod progress;
 pub mod source;
 
-pub use ingestor::{IngestError, Ingestor, IngestorOptions};
+pub use ingestor::{Following, IngestError, Ingestor, IngestorOptions};

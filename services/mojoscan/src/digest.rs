@@ -1,18 +1,32 @@
-//! `digest`: the digest of a data folder's rows.
+//! `digest`: the digest of the rows of addresses, in a data folder or behind a service.
 
+use crate::fleet;
 use mojoscan_address::store::AddressStore;
 use mojoscan_address::store::embedded::EmbeddedAddressStore;
-use mojoscan_domain::Network;
+use mojoscan_domain::{BlockId, Bytes32, Network};
 use mojoscan_engines::embedded::Embedded;
+use mojoscan_proto::address::v1::GetDigestRequest;
+use mojoscan_proto::address::v1::address_service_client::AddressServiceClient;
 use mojoscan_runtime::exit::{self, Failure};
 use std::path::PathBuf;
+use std::time::Duration;
+use tokio::time::Instant;
+use tonic::Code;
 
 /// Memory for reading, in bytes.
 const CACHE: u64 = 32 << 20;
+/// How long a service is asked again that is not there, or whose shards are at different blocks.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two such attempts.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// What to look at.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DigestOptions {
+    /// Ask a running service, as http://host:port, instead of a data folder.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "network", "dust_below"])]
+    address_service: Option<String>,
+
     /// The data folder. No process may have it open.
     #[arg(long, env = "MOJOSCAN_DATA", default_value = "mojoscan-data", value_name = "DIR")]
     data: PathBuf,
@@ -31,6 +45,35 @@ pub(crate) struct DigestOptions {
 }
 
 pub(crate) async fn run(options: DigestOptions) -> Result<(), Failure> {
+    let (block, digest) = match &options.address_service {
+        Some(service) => ask(service, options.rescan).await?,
+        None => read(&options).await?,
+    };
+    let block = block.map_or_else(|| "-".to_owned(), |block| format!("{} {}", block.height, block.hash));
+    exit::print(&format!("{block} {digest}\n"))
+}
+
+/// Asks a service. Its shards are at the same block only now and then while blocks come quickly.
+async fn ask(service: &str, recompute: bool) -> Result<(Option<BlockId>, Bytes32), Failure> {
+    let mut client = AddressServiceClient::new(fleet::gateway::channel(&[service.to_owned()])?);
+    let end = Instant::now() + PATIENCE;
+    let answer = loop {
+        match client.get_digest(GetDigestRequest { recompute }).await {
+            Ok(answer) => break answer.into_inner(),
+            Err(status) if status.code() == Code::Unavailable && Instant::now() < end => {
+                tokio::time::sleep(AGAIN).await;
+            }
+            Err(status) => return Err(Failure::failed(format!("{service}: {}", status.message()))),
+        }
+    };
+    let hash = |bytes: &[u8]| Bytes32::try_from(bytes).map_err(Failure::failed);
+    let block = answer.as_of.and_then(|as_of| as_of.block);
+    let block = block.map(|block| Ok(BlockId { height: block.height, hash: hash(&block.hash)? })).transpose()?;
+    Ok((block, hash(&answer.digest)?))
+}
+
+/// Reads a data folder.
+async fn read(options: &DigestOptions) -> Result<(Option<BlockId>, Bytes32), Failure> {
     if !options.data.is_dir() {
         return Err(Failure::new(exit::CONFIG, format!("--data {}: no such folder", options.data.display())));
     }
@@ -48,7 +91,5 @@ pub(crate) async fn run(options: DigestOptions) -> Result<(), Failure> {
             return Err(Failure::new(exit::DATA, message));
         }
     }
-    let block =
-        position.block.map_or_else(|| "-".to_owned(), |block| format!("{} {}", block.height, block.hash));
-    exit::print(&format!("{block} {}\n", digest.to_bytes32()))
+    Ok((position.block, digest.to_bytes32()))
 }

@@ -11,6 +11,7 @@ mod record;
 mod rpc;
 mod standalone;
 
+pub use process::LagConfig;
 pub use standalone::{Standalone, StandaloneConfig, demo};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};

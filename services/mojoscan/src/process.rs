@@ -7,6 +7,7 @@ use mojoscan_runtime::health::Health;
 use mojoscan_runtime::tasks::Tasks;
 use mojoscan_runtime::telemetry::{Telemetry, TelemetryConfig};
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -30,6 +31,25 @@ impl ProcessConfig {
     /// The file that the settings were read from.
     pub(crate) const fn file(&self) -> &ConfigFile {
         &self.file
+    }
+}
+
+/// From when on a process that follows the chain is not ready.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct LagConfig {
+    /// Blocks behind the peak from which on the process is not ready.
+    #[arg(long, env = "MOJOSCAN_LAG_MAX", default_value_t = 10, value_name = "BLOCKS")]
+    pub lag_max: u32,
+
+    /// Seconds without a word from the chain from which on the process is not ready.
+    #[arg(long, env = "MOJOSCAN_SILENCE_MAX_SECONDS", default_value_t = 300, value_name = "SECONDS")]
+    pub silence_max_seconds: u64,
+}
+
+impl LagConfig {
+    /// Longest time without a word from the chain.
+    pub const fn silence_max(&self) -> Duration {
+        Duration::from_secs(self.silence_max_seconds)
     }
 }
 

@@ -4,7 +4,7 @@ pub mod demo;
 
 use crate::cli::{Cli, ConfigFile};
 use crate::in_process;
-use crate::process::{bind, local};
+use crate::process::{LagConfig, bind, local};
 use clap::{CommandFactory, FromArgMatches};
 use mojoscan_address::store::embedded::EmbeddedAddressStore;
 use mojoscan_address::{AddressOptions, AddressService};
@@ -13,7 +13,7 @@ use mojoscan_engines::embedded::{Embedded, EmbeddedHistory};
 use mojoscan_gateway::clients::address::AddressClient;
 use mojoscan_gateway::{Gateway, GatewayConfig};
 use mojoscan_ingestor::source::{self, SourceUrl};
-use mojoscan_ingestor::{IngestError, Ingestor, IngestorOptions};
+use mojoscan_ingestor::{Following, IngestError, Ingestor, IngestorOptions};
 use mojoscan_pipeline::runner::{ProgressMap, RunnerOptions};
 use mojoscan_pipeline::{BlockSource, Publisher, SourceError, memory};
 use mojoscan_runtime::admin;
@@ -27,7 +27,6 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -70,13 +69,9 @@ pub struct StandaloneConfig {
           value_parser = clap::value_parser!(u64).range(8..=1_048_576))]
     pub store_cache_mib: u64,
 
-    /// Blocks behind the peak from which on the process is not ready.
-    #[arg(long, env = "MOJOSCAN_LAG_MAX", default_value_t = 10, value_name = "BLOCKS")]
-    pub lag_max: u32,
-
-    /// Seconds without a word from the chain from which on the process is not ready.
-    #[arg(long, env = "MOJOSCAN_SILENCE_MAX_SECONDS", default_value_t = 300, value_name = "SECONDS")]
-    pub silence_max_seconds: u64,
+    /// From when on the process is not ready.
+    #[command(flatten)]
+    pub lag: LagConfig,
 
     #[command(flatten)]
     pub(crate) file: ConfigFile,
@@ -159,11 +154,11 @@ impl Standalone {
     ) -> Result<Self, Failure> {
         let public = bind("listen", config.listen).await?;
         let admin = bind("admin", config.admin).await?;
-        let embedded = Embedded::open(&config.data, config.store_cache_mib << 20).map_err(data_failure)?;
+        let embedded = Embedded::open(&config.data, config.store_cache_mib << 20).map_err(|error| data_failure(&error))?;
         let store =
             EmbeddedAddressStore::open(&embedded, network.name(), config.dust_below, config.undo_depth)
-                .map_err(data_failure)?;
-        let history = EmbeddedHistory::open(&embedded).map_err(data_failure)?;
+                .map_err(|error| data_failure(&error))?;
+        let history = EmbeddedHistory::open(&embedded).map_err(|error| data_failure(&error))?;
         let (publisher, logs) = memory::log(history, 1);
         let [log] = <[_; 1]>::try_from(logs).map_err(|_| Failure::failed("the log has no reader"))?;
 
@@ -213,25 +208,26 @@ fn address_options(config: &StandaloneConfig) -> AddressOptions {
     AddressOptions {
         shards: 1,
         dust_below: config.dust_below,
-        lag_max: config.lag_max,
-        silence_max: Duration::from_secs(config.silence_max_seconds),
+        lag_max: config.lag.lag_max,
+        silence_max: config.lag.silence_max(),
         runner: RunnerOptions::default(),
     }
 }
 
-/// Starts to publish what a source gives.
+/// Starts to publish what a source gives. Gives how far that is.
 pub(crate) fn ingest(
     source: Arc<dyn BlockSource>,
     network: Network,
     publisher: impl Publisher,
     tasks: &mut Tasks,
-) {
+) -> watch::Receiver<Option<Following>> {
     let ingestor = Ingestor::new(source, publisher, network, IngestorOptions::default());
-    let stop = tasks.stop();
+    let (following, stop) = (ingestor.following(), tasks.stop());
     tasks.spawn("ingestor", async move { ingestor.run(stop).await.map_err(|error| ingest_failure(&error)) });
+    following
 }
 
-fn data_failure(error: mojoscan_pipeline::StoreError) -> Failure {
+fn data_failure(error: &mojoscan_pipeline::StoreError) -> Failure {
     Failure::new(exit::CONFIG, format!("--data: {error}"))
 }
 

@@ -91,9 +91,12 @@ struct EventCell {
     kind: Option<i16>,
 }
 
-/// Writes by table and partition.
+/// A table, and a partition of it.
+type Partition = (u8, Vec<u8>, i64);
+
+/// Writes by partition.
 #[derive(Default)]
-struct Groups<'a>(HashMap<(u8, Vec<u8>, i64), Vec<(&'a PreparedStatement, Values)>>);
+struct Groups<'a>(HashMap<Partition, Vec<(&'a PreparedStatement, Values)>>);
 
 impl<'a> Groups<'a> {
     fn add(

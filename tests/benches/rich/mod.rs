@@ -93,7 +93,7 @@ impl Rich {
             .collect();
         // a wallet of its own, so that its heap does not grow for ever
         let spend: CoinSpend = Wallet::default().pay(coin, 0, &pays);
-        self.extend(Generator::Compressed(vec![spend]));
+        self.extend(Generator::Plain(vec![spend]));
         let height = self.blocks.last().unwrap().id.height;
         let made = pays.iter().map(|pay| Coin { parent: coin.id(), puzzle_hash: pay.to, amount: pay.amount });
         self.coins.extend(made.map(|coin| (coin, height)));

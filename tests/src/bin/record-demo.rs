@@ -1,6 +1,8 @@
 //! Records the demo: drives a real node through every kind of coin its wallet makes, with offers and reorgs, and picks
 //! addresses worth asking about. `make demo` runs it.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
+
 use mojoscan_domain::address::encode_address;
 use mojoscan_domain::{Bytes32, Network};
 use mojoscan_tests::lab::Lab;

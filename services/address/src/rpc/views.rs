@@ -6,6 +6,7 @@ use mojoscan_domain::{BlockId, PuzzleHash};
 use mojoscan_pipeline::{Partition, StoreError};
 use mojoscan_proto::address::v1 as proto;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Views of every shard that an answer needs, all at one block.
 pub(super) struct Views<S: AddressStore> {
@@ -26,8 +27,8 @@ impl<S: AddressStore> Views<S> {
         let mut open = BTreeMap::new();
         for owner in owners {
             let shard = store.partition_of(*owner);
-            if !open.contains_key(&shard) {
-                open.insert(shard, store.view(shard, height).await?);
+            if let Entry::Vacant(vacant) = open.entry(shard) {
+                vacant.insert(store.view(shard, height).await?);
             }
         }
         let lowest = open.values().min_by_key(|view| view.height());

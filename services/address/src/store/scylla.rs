@@ -126,6 +126,7 @@ impl AddressStore for ScyllaAddressStore {
     }
 
     async fn recomputed_digest(&self, partition: Partition) -> Result<(Position, Digest), StoreError> {
-        digest::recompute(&self.tables, partition).await
+        // a large future, and a rare one
+        Box::pin(digest::recompute(&self.tables, partition)).await
     }
 }

@@ -23,10 +23,12 @@ pub(crate) struct Machine {
 impl Machine {
     /// An empty machine. `flags` are those of the block's version.
     pub(crate) fn new(flags: ConsensusFlags, limits: Limits) -> Self {
+        // what only led to an atom is forgotten: no result depends on it, and a large block fits the caches
+        let clvm = flags.to_clvm_flags() | ClvmFlags::ENABLE_GC;
         Self {
             allocator: make_allocator(flags),
             flags,
-            dialect: ChiaDialect::new(flags.to_clvm_flags() | ClvmFlags::ENABLE_GC),
+            dialect: ChiaDialect::new(clvm),
             started: Instant::now(),
             limits,
             cost: 0,

@@ -1,7 +1,7 @@
 //! `address`: from the coins topic to the rows of addresses, and answers from them.
 
 use super::{cql_failure, kafka_failure};
-use crate::process::{Process, ProcessConfig, bind, local};
+use crate::process::{LagConfig, Process, ProcessConfig, bind, local};
 use crate::rpc;
 use mojoscan_address::store::scylla::{ScyllaAddressOptions, ScyllaAddressStore};
 use mojoscan_address::{AddressOptions, AddressService};
@@ -11,7 +11,6 @@ use mojoscan_engines::scylla::{Cql, CqlConfig};
 use mojoscan_pipeline::runner::RunnerOptions;
 use mojoscan_runtime::exit::Failure;
 use std::net::SocketAddr;
-use std::time::Duration;
 use tokio_stream::wrappers::TcpListenerStream;
 
 /// Settings of `address`. Any number may run: they share the partitions, and each answers for all of them.
@@ -25,13 +24,8 @@ pub(crate) struct AddressConfig {
     #[arg(long, env = "MOJOSCAN_LISTEN", default_value = "127.0.0.1:9090", value_name = "HOST:PORT")]
     listen: SocketAddr,
 
-    /// Blocks behind the peak from which on the process is not ready.
-    #[arg(long, env = "MOJOSCAN_LAG_MAX", default_value_t = 10, value_name = "BLOCKS")]
-    lag_max: u32,
-
-    /// Seconds without a word from the chain from which on the process is not ready.
-    #[arg(long, env = "MOJOSCAN_SILENCE_MAX_SECONDS", default_value_t = 300, value_name = "SECONDS")]
-    silence_max_seconds: u64,
+    #[command(flatten)]
+    lag: LagConfig,
 
     #[command(flatten)]
     rows: RowsConfig,
@@ -69,8 +63,8 @@ pub(crate) async fn run(config: AddressConfig) -> Result<(), Failure> {
     let options = AddressOptions {
         shards: topics.coins_partitions,
         dust_below: config.rows.dust_below,
-        lag_max: config.lag_max,
-        silence_max: Duration::from_secs(config.silence_max_seconds),
+        lag_max: config.lag.lag_max,
+        silence_max: config.lag.silence_max(),
         runner: RunnerOptions::default(),
     };
     let AddressService { rpc, progress } =

@@ -4,7 +4,7 @@ use super::cql_failure;
 use crate::cli::ConfigFile;
 use mojoscan_address::store::scylla::SCHEMA;
 use mojoscan_engines::scylla::{CqlConfig, migrate};
-use mojoscan_runtime::exit::Failure;
+use mojoscan_runtime::exit::{self, Failure};
 
 /// Which keyspace.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,6 +23,5 @@ pub(crate) struct MigrateOptions {
 
 pub(crate) async fn run(options: MigrateOptions) -> Result<(), Failure> {
     let applied = migrate(&options.cql, options.copies, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
-    println!("{}: {applied} versions applied", options.cql.keyspace);
-    Ok(())
+    exit::print(&format!("{}: {applied} versions applied\n", options.cql.keyspace))
 }

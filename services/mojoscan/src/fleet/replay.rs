@@ -88,7 +88,8 @@ impl Comparison {
         let all = self.compare();
         let Some(equal) = stop.run_until_cancelled(all).await else { return Ok(()) };
         for (shard, (block, digest)) in equal? {
-            println!("shard {shard}: {} {} {} in both", block.height, block.hash, digest.to_bytes32());
+            let digest = digest.to_bytes32();
+            exit::print(&format!("shard {shard}: {} {} {digest} in both\n", block.height, block.hash))?;
         }
         Ok(())
     }

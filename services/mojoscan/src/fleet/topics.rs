@@ -4,7 +4,7 @@ use super::kafka_failure;
 use crate::cli::ConfigFile;
 use mojoscan_domain::Network;
 use mojoscan_engines::kafka::{KafkaConfig, Topics};
-use mojoscan_runtime::exit::Failure;
+use mojoscan_runtime::exit::{self, Failure};
 
 /// What to do about topics.
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -36,7 +36,7 @@ pub(crate) async fn run(command: TopicsCommand) -> Result<(), Failure> {
     let topics = Topics::new(options.network, &options.kafka);
     let ensured = topics.ensure(&options.kafka, options.replicas).await.map_err(|error| kafka_failure(&error))?;
     for topic in ensured {
-        println!("{} {}", topic.topic, if topic.made { "made" } else { "is as it must be" });
+        exit::print(&format!("{} {}\n", topic.topic, if topic.made { "made" } else { "is as it must be" }))?;
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ impl<W: Write> RecordingWriter<W> {
     /// If the file cannot be written.
     pub fn block(&mut self, id: BlockId, block: &[u8]) -> io::Result<()> {
         let mut content = head(id);
-        content.extend(zstd::encode_all(block, LEVEL)?);
+        content.extend(zstd::bulk::compress(block, LEVEL)?);
         self.entry(BLOCK, &content)
     }
 

@@ -1,10 +1,12 @@
 //! Settings of the record log on Kafka.
 
+use super::KafkaUnusable;
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use std::convert::Infallible;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Settings of the record log on Kafka.
@@ -106,7 +108,10 @@ impl KafkaConfig {
     }
 
     /// What every client has in common.
-    pub(super) fn client(&self) -> ClientConfig {
+    ///
+    /// # Errors
+    /// [`KafkaUnusable::Config`] if a file cannot be read: what the library would say names neither file nor reason.
+    pub(super) fn client(&self) -> Result<ClientConfig, KafkaUnusable> {
         let protocol = match (self.kafka_tls, self.kafka_sasl) {
             (false, None) => "plaintext",
             (true, None) => "ssl",
@@ -129,8 +134,10 @@ impl KafkaConfig {
             ("ssl.key.location", &self.kafka_key),
         ];
         for (name, file) in files {
-            if let Some(file) = file.as_deref().map(Path::to_string_lossy) {
-                client.set(name, file);
+            if let Some(file) = file {
+                let unreadable = |error| KafkaUnusable::Config(format!("{}: {error}", file.display()));
+                File::open(file).map_err(unreadable)?;
+                client.set(name, file.to_string_lossy());
             }
         }
         if let Some(sasl) = self.kafka_sasl {
@@ -138,12 +145,15 @@ impl KafkaConfig {
             client.set("sasl.username", self.kafka_user.as_deref().unwrap_or_default());
             client.set("sasl.password", self.kafka_password.as_ref().map_or("", |secret| &secret.0));
         }
-        client
+        Ok(client)
     }
 
     /// A client that reads what is committed, from offsets it is told, and keeps none itself.
-    pub(super) fn reader(&self, group: &str) -> ClientConfig {
-        let mut client = self.client();
+    ///
+    /// # Errors
+    /// As [`KafkaConfig::client`].
+    pub(super) fn reader(&self, group: &str) -> Result<ClientConfig, KafkaUnusable> {
+        let mut client = self.client()?;
         client
             .set("group.id", group)
             .set("isolation.level", "read_committed")
@@ -151,6 +161,6 @@ impl KafkaConfig {
             .set("enable.auto.offset.store", "false")
             // a position that the log does not have is another log's
             .set("auto.offset.reset", "error");
-        client
+        Ok(client)
     }
 }

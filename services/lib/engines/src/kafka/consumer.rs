@@ -63,7 +63,7 @@ impl KafkaLog {
     /// must be.
     pub async fn open(config: &KafkaConfig, topics: &Topics, group: &str) -> Result<Self, KafkaUnusable> {
         topics.check(config).await?;
-        let mut client = config.reader(group);
+        let mut client = config.reader(group)?;
         client
             // others keep what they have while one comes or goes
             .set("partition.assignment.strategy", "cooperative-sticky")

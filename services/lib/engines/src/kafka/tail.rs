@@ -24,7 +24,7 @@ pub(super) struct Tail {
 impl Tail {
     pub(super) fn new(config: &KafkaConfig, group: &str) -> Result<Self, KafkaUnusable> {
         let trouble = Trouble::default();
-        let mut client = config.reader(group);
+        let mut client = config.reader(group)?;
         client.set("enable.partition.eof", "true");
         let consumer = client.create_with_context(trouble.clone()).map_err(|error| misconfigured(&error))?;
         Ok(Self { consumer, trouble })

@@ -142,7 +142,7 @@ impl Cluster {
         blocking(move || {
             let trouble = Trouble::default();
             let client: BaseProducer<Trouble> = config
-                .client()
+                .client()?
                 .create_with_context(trouble.clone())
                 .map_err(|error| misconfigured(&error))?;
             Self::ask_with(&client).map_err(|error| {
@@ -175,7 +175,7 @@ struct Admin<'a> {
 impl<'a> Admin<'a> {
     fn new(config: &'a KafkaConfig) -> Result<Self, KafkaUnusable> {
         let trouble = Trouble::default();
-        let client = AdminClient::from_config_and_context(&config.client(), trouble.clone())
+        let client = AdminClient::from_config_and_context(&config.client()?, trouble.clone())
             .map_err(|error| misconfigured(&error))?;
         Ok(Self { client, trouble, config })
     }

@@ -117,3 +117,16 @@ impl fmt::Debug for Password {
         f.write_str("********")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let mut config = CqlConfig::new(vec!["127.0.0.1:9042".to_owned()], "mojoscan");
+        config.cql_password = Some("hunter2".parse().unwrap());
+        assert!(!format!("{config:?}").contains("hunter2"));
+        assert_eq!(config.cql_password.unwrap().reveal(), "hunter2");
+    }
+}

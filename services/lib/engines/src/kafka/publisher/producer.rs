@@ -32,7 +32,7 @@ pub(super) struct Producer {
 impl Producer {
     pub(super) fn new(config: &KafkaConfig, topics: &Topics) -> Result<Self, KafkaUnusable> {
         let (trouble, deliveries) = (Trouble::default(), Arc::default());
-        let mut client = config.client();
+        let mut client = config.client()?;
         client
             .set("transactional.id", format!("{}-ingestor", topics.network))
             .set("transaction.timeout.ms", TRANSACTION.as_millis().to_string())

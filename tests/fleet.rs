@@ -1,0 +1,339 @@
+//! The processes of a fleet on a real broker and a real store: they agree with a real node, and whatever befalls them,
+//! every row afterwards is that of a clean rebuild.
+//!
+//! `MOJOSCAN_SEED` repeats one seed, `MOJOSCAN_SEEDS` says how many are tried.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+use fastrand::Rng;
+use mojoscan_domain::address::encode_address;
+use mojoscan_domain::{BlockId, Network};
+use mojoscan_tests::branch::Branch;
+use mojoscan_tests::engines::free_port;
+use mojoscan_tests::fleet::{self, Fleet, KEYSPACE};
+use mojoscan_tests::lab::{self, Lab};
+use mojoscan_tests::node_file::NodeFile;
+use mojoscan_tests::rebuild::Rebuilder;
+use mojoscan_tests::service::{Service, output};
+use mojoscan_tests::trial::{self, Need};
+use mojoscan_tests::{http, seeds};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Seeds that are tried.
+const SEEDS: usize = 5;
+/// Longest time until a process is killed.
+const LIFE_MAX: Duration = Duration::from_secs(2);
+/// How soon it must be said what is wrong.
+const SOON: Duration = Duration::from_secs(15);
+/// How long something is away.
+const AWAY: Duration = Duration::from_secs(30);
+
+fn main() {
+    let need = Need { name: "fleet", missing: fleet::missing().or_else(lab::missing), in_ci: true };
+    trial::run(
+        &need,
+        &[
+            ("it_agrees_with_a_real_node", || run(real_node())),
+            ("a_kill_of_any_process_leaves_no_trace", || run(kills())),
+            ("engines_and_processes_may_be_away", || run(away())),
+            ("consumers_come_and_go", || run(consumers_come_and_go())),
+            ("the_ingestor_that_came_last_survives", || run(two_ingestors())),
+            ("rows_are_rebuilt_and_gone_over_to_without_a_failed_request", || run(replay())),
+            ("what_is_wrong_is_said_in_one_line", || run(refusals())),
+        ],
+    );
+}
+
+fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test);
+}
+
+fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_mojoscan-service").into()
+}
+
+/// A settings file that names an address service.
+fn settings(file: &Path, service: &Service) {
+    fs::write(file, format!("address_service = \"{}\"\n", service.url)).unwrap();
+}
+
+/// One of each process, up.
+struct Processes {
+    ingestor: Service,
+    address: Service,
+    gateway: Service,
+    ports: [u16; 2],
+    settings: PathBuf,
+}
+
+impl Processes {
+    fn start(fleet: &Fleet, folder: &Path) -> Self {
+        let (ports, file) = ([free_port(), free_port()], folder.join("gateway.toml"));
+        let ingestor = fleet.ingestor().up().unwrap();
+        let address = fleet.address(KEYSPACE, ports[0]).up().unwrap();
+        settings(&file, &address);
+        let gateway = fleet.gateway(&file, ports[1]).up().unwrap();
+        Self { ingestor, address, gateway, ports, settings: file }
+    }
+}
+
+async fn real_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lab = Lab::start(None);
+    lab.stage("begin");
+    let fleet = Fleet::start(&program(), lab.node.peer()).await;
+    let processes = Processes::start(&fleet, folder.path());
+    for stage in ["xch", "cat", "did", "nft", "singletons", "offers", "did_moves", "claim"] {
+        lab.stage(stage);
+    }
+    lab.run("reorg", serde_json::json!({ "back": 3, "forward": 1 }));
+    let tip = lab.peak();
+    processes.gateway.reach(tip).await;
+    let compared = lab.compare(&processes.gateway.url, None);
+    assert!(compared["coins"].as_u64().is_some_and(|coins| coins > 100), "{compared}");
+    // the same node through one process
+    let alone = Service::start(&mojoscan_tests::service::ServiceOptions {
+        program: program(),
+        source: lab.node.peer(),
+        network: "simulator0".to_owned(),
+        data: folder.path().join("alone"),
+        failpoints: None,
+    });
+    alone.reach(tip).await;
+    assert!(alone.terminate().success());
+    let data = folder.path().join("alone");
+    let alone = output(&program(), &["digest", "--network", "simulator0", "--data", data.to_str().unwrap()]);
+    let together = output(&program(), &["digest", "--address-service", &processes.address.url, "--rescan"]);
+    assert_eq!(together, alone);
+}
+
+/// Each process is killed at a random moment while the chain grows and changes, and started again.
+async fn kills() {
+    let mut moved = Moved::start(60).await;
+    let mut processes = Processes::start(&moved.fleet, moved.folder.path());
+    for seed in seeds::some(SEEDS) {
+        moved.rng = Rng::with_seed(seed);
+        let mut victims = [0, 1, 2];
+        moved.rng.shuffle(&mut victims);
+        for victim in victims {
+            let depth = moved.rng.usize(0..40);
+            moved.reorg(depth);
+            processes.ingestor.work(LIFE_MAX.mul_f64(moved.rng.f64()));
+            match victim {
+                0 => std::mem::replace(&mut processes.ingestor, moved.fleet.ingestor()).kill(),
+                1 => {
+                    processes.address.kill_now();
+                    processes.address = moved.fleet.address(KEYSPACE, processes.ports[0]);
+                }
+                _ => {
+                    processes.gateway.kill_now();
+                    processes.gateway =
+                        moved.fleet.gateway(&processes.settings, processes.ports[1]).up().unwrap();
+                }
+            }
+        }
+        moved.compare(&format!("seed {seed}")).await;
+        processes.gateway.reach(moved.tip()).await;
+    }
+}
+
+/// A chain that the test moves, and the fleet that follows it.
+struct Moved {
+    folder: tempfile::TempDir,
+    file: NodeFile,
+    branch: Branch,
+    rebuilder: Rebuilder,
+    rng: Rng,
+    fleet: Fleet,
+}
+
+impl Moved {
+    async fn start(blocks: usize) -> Self {
+        let seed = seeds::some(1).next().unwrap();
+        let (folder, mut rng) = (tempfile::tempdir().unwrap(), Rng::with_seed(seed));
+        let branch = Branch::of(blocks, &mut rng);
+        let file = NodeFile::new(folder.path(), &branch.blocks());
+        let fleet = Fleet::start(&program(), file.source()).await;
+        Self { folder, file, branch, rebuilder: Rebuilder::default(), rng, fleet }
+    }
+
+    /// Has the chain leave its present one.
+    fn reorg(&mut self, depth: usize) {
+        let blocks = depth + self.rng.usize(1..5);
+        self.branch = self.branch.fork(depth, blocks, &mut self.rng);
+        self.file.set(&self.branch.blocks());
+    }
+
+    fn tip(&self) -> BlockId {
+        self.branch.tip()
+    }
+
+    async fn compare(&mut self, context: &str) {
+        let clean = self.rebuilder.rebuild(self.branch.blocks()).await;
+        self.fleet.compare(KEYSPACE, &clean, &self.rebuilder, self.branch.tip(), context).await;
+    }
+}
+
+/// The broker and the store are killed, the store and each process are paused, and reorgs pass meanwhile.
+async fn away() {
+    let mut moved = Moved::start(240).await;
+    let processes = Processes::start(&moved.fleet, moved.folder.path());
+    processes.gateway.reach(moved.tip()).await;
+
+    moved.fleet.kafka.kill();
+    moved.reorg(1);
+    moved.fleet.kafka.restart().await;
+    moved.compare("the broker was killed").await;
+
+    moved.fleet.cassandra.pause();
+    moved.reorg(32);
+    tokio::time::sleep(AWAY).await;
+    moved.fleet.cassandra.resume();
+    moved.compare("the store was paused").await;
+
+    moved.fleet.cassandra.kill();
+    moved.reorg(2);
+    moved.fleet.cassandra.restart().await;
+    moved.compare("the store was killed").await;
+
+    // its partitions move on to another consumer, and are rewound there
+    processes.address.signal("STOP");
+    let second = moved.fleet.address(KEYSPACE, 0).up().unwrap();
+    moved.reorg(200);
+    tokio::time::sleep(AWAY).await;
+    processes.address.signal("CONT");
+    moved.compare("a consumer was paused").await;
+    assert!(second.terminate().success());
+
+    processes.ingestor.signal("STOP");
+    moved.reorg(5);
+    tokio::time::sleep(AWAY).await;
+    processes.ingestor.signal("CONT");
+    moved.compare("the ingestor was paused").await;
+    processes.gateway.reach(moved.tip()).await;
+}
+
+/// A consumer is added and removed every two seconds while the others catch up and reorgs pass.
+async fn consumers_come_and_go() {
+    let mut moved = Moved::start(200).await;
+    let processes = Processes::start(&moved.fleet, moved.folder.path());
+    for round in 0..4 {
+        let second = moved.fleet.address(KEYSPACE, 0).up().unwrap();
+        moved.reorg(if round == 2 { 150 } else { 3 });
+        second.work(Duration::from_secs(2));
+        if round % 2 == 0 { second.kill() } else { assert!(second.terminate().success()) }
+        processes.address.work(Duration::from_secs(2));
+    }
+    moved.compare("consumers came and went").await;
+}
+
+async fn two_ingestors() {
+    let mut moved = Moved::start(60).await;
+    let mut one = moved.fleet.ingestor();
+    let mut other = moved.fleet.ingestor();
+    let address = moved.fleet.address(KEYSPACE, 0).up().unwrap();
+    moved.compare("two ingestors").await;
+    for _ in 0..3 {
+        moved.reorg(2);
+        moved.compare("two ingestors").await;
+    }
+    // exactly one has ended, and said why
+    let ended = [one.has_ended(), other.has_ended()];
+    let codes: Vec<Option<i32>> = ended.iter().flatten().map(std::process::ExitStatus::code).collect();
+    assert_eq!(codes, [Some(75)]);
+    assert!(address.terminate().success());
+}
+
+/// A projection is rebuilt beside the live one while the chain moves, and the gateway sent there under load.
+async fn replay() {
+    let mut moved = Moved::start(80).await;
+    let processes = Processes::start(&moved.fleet, moved.folder.path());
+    processes.gateway.reach(moved.tip()).await;
+    let told = moved.fleet.replay("rebuilt");
+    assert_eq!(told.lines().count(), fleet::PARTITIONS as usize, "{told}");
+    let rebuilt = moved.fleet.address("rebuilt", 0).up().unwrap();
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked: Vec<_> = (0..4)
+        .map(|number| {
+            let (stop, url) = (Arc::clone(&stop), processes.gateway.url.clone());
+            tokio::spawn(async move { ask_on(&url, number, &stop).await })
+        })
+        .collect();
+    moved.reorg(4);
+    processes.gateway.reach(moved.tip()).await;
+    settings(&processes.settings, &rebuilt);
+    processes.gateway.signal("HUP");
+    processes.gateway.logs("gone over to another address service");
+    // nobody is left to ask of the old one
+    assert!(processes.address.terminate().success());
+    moved.reorg(2);
+    processes.gateway.reach(moved.tip()).await;
+    stop.store(true, Ordering::Relaxed);
+    let mut answers = 0;
+    for one in asked {
+        answers += one.await.unwrap();
+    }
+    assert!(answers > 100, "only {answers} answers");
+    let clean = moved.rebuilder.rebuild(moved.branch.blocks()).await;
+    moved.fleet.compare("rebuilt", &clean, &moved.rebuilder, moved.tip(), "the rebuilt keyspace").await;
+}
+
+/// Asks again and again; fails the test at anything but an answer. Gives how many there were.
+async fn ask_on(url: &str, number: u8, stop: &AtomicBool) -> u64 {
+    let (client, mut answers) = (http::client(), 0);
+    while !stop.load(Ordering::Relaxed) {
+        let anybody = encode_address(Network::Simulator0, mojoscan_domain::Bytes32::new([number; 32]));
+        let answer = client.get(format!("{url}/address/xch-balance/{anybody}")).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+        answers += 1;
+    }
+    answers
+}
+
+/// Whatever is wrong is one line and exit code 64, soon.
+async fn refusals() {
+    let fleet = Fleet::start(&program(), "demo".to_owned()).await;
+    let (kafka, cql, nobody) = (fleet.kafka.address(), fleet.cassandra.address(), format!("127.0.0.1:{}", free_port()));
+    let partitions = fleet::PARTITIONS.to_string();
+    let broker = ["--kafka", &kafka, "--coins-partitions", &partitions];
+    let ours = ["--network", "simulator0"];
+    let address = ["address", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let ingestor = ["ingestor", "--source", "demo", "--admin", "127.0.0.1:0"];
+    for (arguments, reason) in [
+        ([&ingestor[..], &ours, &["--kafka", &nobody]].concat(), nobody.as_str()),
+        ([&address[..], &ours, &["--kafka", &nobody, "--cql", &cql]].concat(), nobody.as_str()),
+        ([&ingestor[..], &ours, &["--kafka", &kafka]].concat(), "simulator0.coins.v1 has 3 partitions, not 12"),
+        ([&address[..], &["--network", "testnet11"], &broker, &["--cql", &cql]].concat(), "testnet11.coins.v1 is missing"),
+        ([&address[..], &ours, &broker, &["--cql", &nobody]].concat(), nobody.as_str()),
+        ([&address[..], &ours, &broker, &["--cql", &cql, "--keyspace", "nowhere"]].concat(), "nowhere"),
+        ([&["migrate", "--cql", &nobody][..]].concat(), nobody.as_str()),
+        ([&["topics", "ensure", "--kafka", &nobody][..], &ours].concat(), nobody.as_str()),
+        ([&["topics", "ensure", "--kafka", &kafka][..], &ours].concat(), "has 3 partitions, not 12"),
+    ] {
+        refused(&arguments, reason);
+    }
+    // rows that were made from this log are not filled from another
+    let filler = fleet.address(KEYSPACE, 0).up().unwrap();
+    assert!(filler.terminate().success());
+    let other = mojoscan_tests::engines::Kafka::start().await;
+    let other = other.address();
+    let there = ["--kafka", &other, "--coins-partitions", &partitions];
+    output(&program(), &[&["topics", "ensure"][..], &ours, &there].concat());
+    refused(&[&address[..], &ours, &there, &["--cql", &cql]].concat(), "made for");
+}
+
+fn refused(arguments: &[&str], reason: &str) {
+    let started = Instant::now();
+    let ended = Command::new(program()).args(arguments).env("MOJOSCAN_LOG", "off").output();
+    let ended = ended.unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(64), "{arguments:?}: {error}");
+    assert!(error.lines().count() == 1 && error.contains(reason), "{arguments:?}: {error}");
+    assert!(started.elapsed() < SOON, "{arguments:?}: {:?}", started.elapsed());
+}
