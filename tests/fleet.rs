@@ -50,7 +50,12 @@ fn main() {
 }
 
 fn run(test: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(test);
 }
 
 fn program() -> PathBuf {
@@ -226,7 +231,11 @@ async fn consumers_come_and_go() {
         let second = moved.fleet.address(KEYSPACE, 0).up().unwrap();
         moved.reorg(if round == 2 { 150 } else { 3 });
         second.work(Duration::from_secs(2));
-        if round % 2 == 0 { second.kill() } else { assert!(second.terminate().success()) }
+        if round % 2 == 0 {
+            second.kill()
+        } else {
+            assert!(second.terminate().success())
+        }
         processes.address.work(Duration::from_secs(2));
     }
     moved.compare("consumers came and went").await;
@@ -299,7 +308,8 @@ async fn ask_on(url: &str, number: u8, stop: &AtomicBool) -> u64 {
 /// Whatever is wrong is one line and exit code 64, soon.
 async fn refusals() {
     let fleet = Fleet::start(&program(), "demo".to_owned()).await;
-    let (kafka, cql, nobody) = (fleet.kafka.address(), fleet.cassandra.address(), format!("127.0.0.1:{}", free_port()));
+    let (kafka, cql, nobody) =
+        (fleet.kafka.address(), fleet.cassandra.address(), format!("127.0.0.1:{}", free_port()));
     let partitions = fleet::PARTITIONS.to_string();
     let broker = ["--kafka", &kafka, "--coins-partitions", &partitions];
     let ours = ["--network", "simulator0"];
@@ -308,8 +318,14 @@ async fn refusals() {
     for (arguments, reason) in [
         ([&ingestor[..], &ours, &["--kafka", &nobody]].concat(), nobody.as_str()),
         ([&address[..], &ours, &["--kafka", &nobody, "--cql", &cql]].concat(), nobody.as_str()),
-        ([&ingestor[..], &ours, &["--kafka", &kafka]].concat(), "simulator0.coins.v1 has 3 partitions, not 12"),
-        ([&address[..], &["--network", "testnet11"], &broker, &["--cql", &cql]].concat(), "testnet11.coins.v1 is missing"),
+        (
+            [&ingestor[..], &ours, &["--kafka", &kafka]].concat(),
+            "simulator0.coins.v1 has 3 partitions, not 12",
+        ),
+        (
+            [&address[..], &["--network", "testnet11"], &broker, &["--cql", &cql]].concat(),
+            "testnet11.coins.v1 is missing",
+        ),
         ([&address[..], &ours, &broker, &["--cql", &nobody]].concat(), nobody.as_str()),
         ([&address[..], &ours, &broker, &["--cql", &cql, "--keyspace", "nowhere"]].concat(), "nowhere"),
         ([&["migrate", "--cql", &nobody][..]].concat(), nobody.as_str()),

@@ -56,7 +56,8 @@ impl Cat {
     fn new(wallet: &mut Wallet, inner: PuzzleHash) -> Self {
         let tail = wallet.tail(1, &[]);
         let asset = wallet.hash(tail);
-        let lineage = Lineage { parent: Bytes32::new([9; 32]), inner: Some(Bytes32::new([8; 32])), amount: 500 };
+        let lineage =
+            Lineage { parent: Bytes32::new([9; 32]), inner: Some(Bytes32::new([8; 32])), amount: 500 };
         let parent = Coin {
             parent: lineage.parent,
             puzzle_hash: wallet.cat_hash(asset, Bytes32::new([8; 32])),
@@ -412,10 +413,10 @@ fn a_did_belongs_to_its_hint_if_that_leads_there() {
     let changed = DidState { metadata: 2, ..state };
     let (moved, updated) = (inner_hash(w, &state, 2), inner_hash(w, &changed, 1));
     for (pay, owner_) in [
-        (to(moved, Some(two)), Some(two)),   // moved
-        (to(moved, Some(one)), None),        // a hint that does not lead there
-        (to(moved, None), None),             // no hint
-        (to(updated, Some(one)), None),      // other metadata, which nothing shows
+        (to(moved, Some(two)), Some(two)), // moved
+        (to(moved, Some(one)), None),      // a hint that does not lead there
+        (to(moved, None), None),           // no hint
+        (to(updated, Some(one)), None),    // other metadata, which nothing shows
     ] {
         let owner = w.p2_pays(1, &[pay]);
         let inner = w.did_with(&state, owner);
@@ -461,10 +462,16 @@ fn offers_are_looked_through() {
     assert_eq!(created(&decoded, xch_settled)[0].sender.as_ref().unwrap().owner, one);
 
     let payer = spent(&decoded, xch);
-    let outputs: Vec<_> = payer.outputs.iter().map(|o| (o.owner, o.amount, o.passing, o.via.is_some())).collect();
+    let outputs: Vec<_> =
+        payer.outputs.iter().map(|o| (o.owner, o.amount, o.passing, o.via.is_some())).collect();
     assert_eq!(
         outputs,
-        [(settlement, 700, true, false), (two, 690, false, true), (one, 10, false, true), (one, 300, false, false)]
+        [
+            (settlement, 700, true, false),
+            (two, 690, false, true),
+            (one, 10, false, true),
+            (one, 300, false, false)
+        ]
     );
     let settled = spent(&decoded, xch_settled);
     assert_eq!((settled.passing, settled.outputs.len()), (true, 2));

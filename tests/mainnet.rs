@@ -53,7 +53,10 @@ const REVEALED: &[(&str, Counts)] = {
         ("block-834760", &[(Standard, 16), (PoolMember, 10), (PoolWaitingRoom, 14)]),
         ("block-834761", &[(Standard, 17), (PoolWaitingRoom, 1), (Launcher, 1)]),
         ("block-834766", &[(Standard, 26), (PoolMember, 4), (PoolWaitingRoom, 6), (Launcher, 1)]),
-        ("block-834768", &[(Unknown, 2), (Standard, 68), (PoolMember, 3), (PoolWaitingRoom, 1), (Launcher, 1)]),
+        (
+            "block-834768",
+            &[(Unknown, 2), (Standard, 68), (PoolMember, 3), (PoolWaitingRoom, 1), (Launcher, 1)],
+        ),
         ("block-b45268ac", &[(Standard, 489), (Cat2, 3)]),
         ("block-c2a8df0d", &[(Standard, 578), (Cat2, 5), (PoolMember, 1), (P2SingletonOrDelayed, 1)]),
         (
@@ -126,9 +129,7 @@ fn as_consensus(name: &str, events: &Events, generator: &[u8], references: &[Vec
         .iter()
         .map(|created| (key(&created.coin), created.memos.items.first().filter(|m| m.len() <= 32).cloned()))
         .collect();
-    let same_coins = |set: &BTreeSet<Hinted>| {
-        set.iter().map(|(coin, _)| *coin).collect::<BTreeSet<_>>()
-    };
+    let same_coins = |set: &BTreeSet<Hinted>| set.iter().map(|(coin, _)| *coin).collect::<BTreeSet<_>>();
     assert_eq!(same_coins(&found), same_coins(&expected), "{name}: additions");
     let hints = |set: &BTreeSet<Hinted>| {
         set.iter()
@@ -181,7 +182,8 @@ fn bundles() {
         let bytes = fs::read(&path).unwrap();
         let (events, _) = decode_bundle(&bytes, Limits::default()).unwrap();
         let bundle = SpendBundle::from_bytes(&bytes).unwrap();
-        let spends = bundle.coin_spends.iter().map(|spend| (spend.coin, &spend.puzzle_reveal, &spend.solution));
+        let spends =
+            bundle.coin_spends.iter().map(|spend| (spend.coin, &spend.puzzle_reveal, &spend.solution));
         let generator = solution_generator(spends).unwrap();
         as_consensus(&name, &events, &generator, &[]);
         for (puzzle, count) in revealed(&events) {

@@ -47,7 +47,8 @@ async fn reorgs(rng: &mut Rng) {
     for _ in 0..CHANGES {
         // back to a chain that was left before, or to a new one
         let before = &branches[rng.usize(..branches.len())];
-        let next = if rng.u8(..3) == 0 && !now.extends(before) { before.clone() } else { other(&now, 0, rng) };
+        let next =
+            if rng.u8(..3) == 0 && !now.extends(before) { before.clone() } else { other(&now, 0, rng) };
         let watcher = Watcher::start(&whole, &rebuilder, rng.fork());
         match rng.u8(..4) {
             0 => {

@@ -1,7 +1,11 @@
 //! The address projection on a real Apache Cassandra, and beside it a bare program that does nothing but send the same
 //! reads and writes through the driver.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark ends where something is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark ends where something is not as it should be"
+)]
 
 #[path = "cql/bare.rs"]
 mod bare;

@@ -1,7 +1,11 @@
 //! Decoding against bare consensus code: from a FullBlock's bytes to checked records, with owners, assets, memos and
 //! transactions, and from the same generator to additions and removals alone. Block by block, in turns, on one core.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark ends where something is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark ends where something is not as it should be"
+)]
 
 use chia_consensus::additions_and_removals::additions_and_removals;
 use chia_consensus::consensus_constants::TEST_CONSTANTS;

@@ -1,7 +1,11 @@
 //! Memory over a long back-fill: the service in a process of its own, from a recording of 100,000 blocks, a third of
 //! them with transactions. What it holds is looked at on the way.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark ends where something is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark ends where something is not as it should be"
+)]
 
 mod town;
 

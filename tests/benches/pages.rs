@@ -5,7 +5,11 @@
 //! that no answer is cached. The node's table of coins is filled with the same rows; its RPC has no pages, so that it is
 //! asked for the coins of the block that is the page. What a client does with an answer is not counted.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark ends where something is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark ends where something is not as it should be"
+)]
 
 mod rich;
 

@@ -1,7 +1,11 @@
 //! The whole road: from a recording through ingestor, log and address projection to committed rows, as `standalone`
 //! runs it. And each part of it alone, to see where the time goes: the time on processors, of all threads together.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark ends where something is not as it should be")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a benchmark ends where something is not as it should be"
+)]
 
 mod town;
 

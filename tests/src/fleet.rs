@@ -36,7 +36,8 @@ impl Fleet {
     pub async fn start(program: &Path, source: String) -> Self {
         let (kafka, cassandra) = tokio::join!(Kafka::start(), Cassandra::start());
         let fleet = Self { program: program.to_owned(), source, kafka, cassandra };
-        let (partitions, broker, store) = (PARTITIONS.to_string(), fleet.kafka.address(), fleet.cassandra.address());
+        let (partitions, broker, store) =
+            (PARTITIONS.to_string(), fleet.kafka.address(), fleet.cassandra.address());
         let topics = ["topics", "ensure", "--network", "simulator0", "--coins-partitions", &partitions];
         output(program, &[&topics[..], &["--kafka", &broker]].concat());
         output(program, &["migrate", "--cql", &store, "--keyspace", KEYSPACE]);
@@ -64,7 +65,8 @@ impl Fleet {
     /// Starts an address service that listens at `port` (0 for any), and waits for nothing.
     pub fn address(&self, keyspace: &str, port: u16) -> Service {
         let (listen, store) = (format!("127.0.0.1:{port}"), self.cassandra.address());
-        let arguments = ["address", "--listen", &listen, "--cql", &store, "--keyspace", keyspace].map(str::to_owned);
+        let arguments =
+            ["address", "--listen", &listen, "--cql", &store, "--keyspace", keyspace].map(str::to_owned);
         self.process(&[&arguments[..], &self.broker()].concat())
     }
 
@@ -78,7 +80,8 @@ impl Fleet {
     /// Rebuilds a keyspace beside the live one, to the end.
     pub fn replay(&self, into: &str) -> String {
         let store = self.cassandra.address();
-        let arguments = ["replay", "--into", into, "--cql", &store, "--keyspace", KEYSPACE, "--admin", "127.0.0.1:0"];
+        let arguments =
+            ["replay", "--into", into, "--cql", &store, "--keyspace", KEYSPACE, "--admin", "127.0.0.1:0"];
         let broker = self.broker();
         let broker: Vec<&str> = broker.iter().map(String::as_str).collect();
         output(&self.program, &[&arguments[..], &broker].concat())
@@ -100,7 +103,14 @@ impl Fleet {
     }
 
     /// Waits until every shard of a keyspace is at a block, and compares all of its rows with a clean rebuild.
-    pub async fn compare(&self, keyspace: &str, clean: &Rebuilt, rebuilder: &Rebuilder, tip: BlockId, context: &str) {
+    pub async fn compare(
+        &self,
+        keyspace: &str,
+        clean: &Rebuilt,
+        rebuilder: &Rebuilder,
+        tip: BlockId,
+        context: &str,
+    ) {
         let store = self.store(keyspace).await;
         let sum = wait::until(&format!("{context}: every shard at block {tip}"), async || {
             let mut sum = Digest::EMPTY;

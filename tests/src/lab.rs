@@ -79,14 +79,14 @@ impl Lab {
     pub fn start(hard_fork: Option<u32>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("lab");
-        let copied = Command::new("cp").arg("-r").arg(installed().join("template")).arg(&root).status().unwrap();
+        let copied =
+            Command::new("cp").arg("-r").arg(installed().join("template")).arg(&root).status().unwrap();
         assert!(copied.success());
         let mut command = python();
         command.arg(programs().join("lab.py")).arg("run").arg(&root);
         command.args(hard_fork.map(|height| height.to_string()));
         let log = fs::File::create(folder.path().join("lab.err")).unwrap();
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let commands = child.stdin.take().unwrap();
         let mut answers = BufReader::new(child.stdout.take().unwrap());
         let node = serde_json::from_str(&object(&mut answers)).unwrap();

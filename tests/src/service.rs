@@ -43,7 +43,8 @@ impl Service {
     /// Starts it, and waits for nothing.
     pub fn spawn(options: &ServiceOptions) -> Self {
         let data = options.data.to_str().unwrap();
-        let arguments = ["standalone", "--listen", "127.0.0.1:0", "--source", &options.source, "--data", data];
+        let arguments =
+            ["standalone", "--listen", "127.0.0.1:0", "--source", &options.source, "--data", data];
         let arguments = arguments.into_iter().chain(["--network", &options.network]);
         Self::process(&options.program, arguments, options.failpoints.as_deref())
     }
@@ -146,7 +147,11 @@ impl Service {
             entry["message"] == message
         };
         let end = Instant::now() + PATIENCE;
-        while !self.log.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok_and(|line| expected(&line)) {
+        while !self
+            .log
+            .recv_timeout(end.saturating_duration_since(Instant::now()))
+            .is_ok_and(|line| expected(&line))
+        {
             assert!(Instant::now() < end, "waited {PATIENCE:?} for the message {message:?}");
         }
     }

@@ -186,12 +186,16 @@ impl Wallet {
             None => NodePtr::NIL,
         };
         let own = self.clvm.atom(coin.id());
-        let this = [self.clvm.atom(coin.parent), self.clvm.atom(coin.puzzle_hash), self.clvm.int(coin.amount.into())];
-        let next = [self.clvm.atom(coin.parent), self.clvm.atom(inner_hash), self.clvm.int(coin.amount.into())];
+        let this = [
+            self.clvm.atom(coin.parent),
+            self.clvm.atom(coin.puzzle_hash),
+            self.clvm.int(coin.amount.into()),
+        ];
+        let next =
+            [self.clvm.atom(coin.parent), self.clvm.atom(inner_hash), self.clvm.int(coin.amount.into())];
         let (this, next) = (self.clvm.list(&this), self.clvm.list(&next));
         let delta = self.clvm.int(extra_delta.into());
-        let solution =
-            self.clvm.list(&[inner.solution, lineage, own, this, next, NodePtr::NIL, delta]);
+        let solution = self.clvm.list(&[inner.solution, lineage, own, this, next, NodePtr::NIL, delta]);
         self.spend(coin, Inner { puzzle, solution })
     }
 
@@ -210,7 +214,13 @@ impl Wallet {
     }
 
     /// The revocation layer, solved by the owner or (`revoke`) by the issuer.
-    pub fn revocable_with(&mut self, hidden: PuzzleHash, owner: PuzzleHash, inner: Inner, revoke: bool) -> Inner {
+    pub fn revocable_with(
+        &mut self,
+        hidden: PuzzleHash,
+        owner: PuzzleHash,
+        inner: Inner,
+        revoke: bool,
+    ) -> Inner {
         let puzzle = self.revocable(hidden, owner);
         let revoke = self.clvm.int(revoke.into());
         let solution = self.clvm.list(&[revoke, inner.puzzle, inner.solution]);
@@ -232,7 +242,13 @@ impl Wallet {
     }
 
     /// A spend of a singleton.
-    pub fn spend_singleton(&mut self, coin: Coin, launcher: Bytes32, inner: Inner, lineage: &Lineage) -> CoinSpend {
+    pub fn spend_singleton(
+        &mut self,
+        coin: Coin,
+        launcher: Bytes32,
+        inner: Inner,
+        lineage: &Lineage,
+    ) -> CoinSpend {
         let puzzle = self.singleton(launcher, inner.puzzle);
         let (proof, amount) = (self.proof(lineage), self.clvm.int(coin.amount.into()));
         let solution = self.clvm.list(&[proof, amount, inner.solution]);
@@ -277,8 +293,7 @@ impl Wallet {
     fn ownership(&mut self, state: &NftState, inner: NodePtr) -> NodePtr {
         let structure = self.structure(state.launcher);
         let royalty = [structure, self.clvm.atom([7; 32]), self.clvm.int(300)];
-        let program =
-            self.clvm.curry(&NFT_OWNERSHIP_TRANSFER_PROGRAM_ONE_WAY_CLAIM_WITH_ROYALTIES, &royalty);
+        let program = self.clvm.curry(&NFT_OWNERSHIP_TRANSFER_PROGRAM_ONE_WAY_CLAIM_WITH_ROYALTIES, &royalty);
         let module = self.clvm.atom(NFT_OWNERSHIP_LAYER_HASH);
         let owner = match state.did {
             Some(did) => self.clvm.atom(did),
@@ -288,7 +303,8 @@ impl Wallet {
     }
 
     fn metadata(&mut self, uris: u32) -> NodePtr {
-        let uris: Vec<NodePtr> = (0..uris).rev().map(|number| self.clvm.atom(format!("uri{number}"))).collect();
+        let uris: Vec<NodePtr> =
+            (0..uris).rev().map(|number| self.clvm.atom(format!("uri{number}"))).collect();
         let (key, uris) = (self.clvm.atom("u"), self.clvm.list(&uris));
         let entry = self.clvm.pair(key, uris);
         self.clvm.list(&[entry])

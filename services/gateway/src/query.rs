@@ -181,8 +181,16 @@ mod tests {
     fn counts_cursors_and_flags() {
         let count = |query: &str| read(query).unwrap().count().ok();
         assert_eq!([count(""), count("count=1"), count("count=1000")], [Some(100), Some(1), Some(1000)]);
-        for bad in ["count=0", "count=1001", "count=-1", "count=1.0", "count=", "count=x", "count=%2B1", "count=1&count=1"]
-        {
+        for bad in [
+            "count=0",
+            "count=1001",
+            "count=-1",
+            "count=1.0",
+            "count=",
+            "count=x",
+            "count=%2B1",
+            "count=1&count=1",
+        ] {
             assert_eq!(count(bad), None, "{bad}");
         }
         let cursor = |query: &str| read(query).unwrap().cursor("c").ok();

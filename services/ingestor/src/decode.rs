@@ -99,7 +99,8 @@ impl Decoder {
 fn parse(first: u32, blocks: &[Vec<u8>]) -> Result<Vec<Block>, IngestError> {
     let mut parsed: Vec<Block> = Vec::with_capacity(blocks.len());
     for (height, bytes) in (first..).zip(blocks) {
-        let block = Block::from_bytes(bytes).map_err(|error| IngestError::Unreadable { height, error: Box::new(error) })?;
+        let block = Block::from_bytes(bytes)
+            .map_err(|error| IngestError::Unreadable { height, error: Box::new(error) })?;
         let id: BlockId = block.id();
         if id.height != height {
             return Err(IngestError::Misplaced { height, block: id });

@@ -68,7 +68,8 @@ async fn ask(service: &str, recompute: bool) -> Result<(Option<BlockId>, Bytes32
     };
     let hash = |bytes: &[u8]| Bytes32::try_from(bytes).map_err(Failure::failed);
     let block = answer.as_of.and_then(|as_of| as_of.block);
-    let block = block.map(|block| Ok(BlockId { height: block.height, hash: hash(&block.hash)? })).transpose()?;
+    let block =
+        block.map(|block| Ok(BlockId { height: block.height, hash: hash(&block.hash)? })).transpose()?;
     Ok((block, hash(&answer.digest)?))
 }
 

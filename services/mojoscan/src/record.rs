@@ -183,8 +183,8 @@ impl<W: Write> Recorder<W> {
         while start <= last {
             let end = last.min(start + RUN - 1);
             for (height, bytes) in (start..).zip(source.blocks(start, end).await?) {
-                let block =
-                    Block::from_bytes(&bytes).map_err(|error| IngestError::Unreadable { height, error: Box::new(error) })?;
+                let block = Block::from_bytes(&bytes)
+                    .map_err(|error| IngestError::Unreadable { height, error: Box::new(error) })?;
                 let stands = self.chain.last().is_none_or(|below| below.hash == block.previous_hash());
                 if !stands || block.id().height != height {
                     return Err(IngestError::Unlinked(block.id()));

@@ -154,7 +154,8 @@ impl Standalone {
     ) -> Result<Self, Failure> {
         let public = bind("listen", config.listen).await?;
         let admin = bind("admin", config.admin).await?;
-        let embedded = Embedded::open(&config.data, config.store_cache_mib << 20).map_err(|error| data_failure(&error))?;
+        let embedded = Embedded::open(&config.data, config.store_cache_mib << 20)
+            .map_err(|error| data_failure(&error))?;
         let store =
             EmbeddedAddressStore::open(&embedded, network.name(), config.dust_below, config.undo_depth)
                 .map_err(|error| data_failure(&error))?;

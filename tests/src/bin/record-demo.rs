@@ -5,10 +5,10 @@
 
 use mojoscan_domain::address::encode_address;
 use mojoscan_domain::{Bytes32, Network};
+use mojoscan_tests::http;
 use mojoscan_tests::lab::Lab;
 use mojoscan_tests::recorder::Recorder;
 use mojoscan_tests::service::{Service, ServiceOptions};
-use mojoscan_tests::http;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

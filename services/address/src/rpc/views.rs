@@ -71,7 +71,8 @@ impl<S: AddressStore> Views<S> {
             self.open.first_key_value().map_or((0, 0), |(shard, view)| (*shard, view.position().epoch));
         let block = self.height.map(|height| convert::block(height, self.block));
         // the shard that has not heard from the chain for longest speaks for all
-        let heard = self.open.values().map(AddressView::heard).min_by_key(|heard| heard.at_ms.unwrap_or(u64::MAX));
+        let heard =
+            self.open.values().map(AddressView::heard).min_by_key(|heard| heard.at_ms.unwrap_or(u64::MAX));
         let heard = heard.unwrap_or(Heard { peak_height: 0, at_ms: Some(0) });
         proto::AsOf { shard, epoch, block, peak_height: heard.peak_height, heard_at_ms: heard.at_ms }
     }

@@ -25,7 +25,12 @@ use tracing_subscriber::{EnvFilter, Layer};
 #[derive(Debug, Clone, clap::Args)]
 pub struct TelemetryConfig {
     /// What is logged: a level, or levels by target, as in `info,mojoscan_ingestor=debug`.
-    #[arg(long, env = "MOJOSCAN_LOG", default_value = "info,opentelemetry=warn,scylla=error", value_name = "FILTER")]
+    #[arg(
+        long,
+        env = "MOJOSCAN_LOG",
+        default_value = "info,opentelemetry=warn,scylla=error",
+        value_name = "FILTER"
+    )]
     pub log: String,
 
     /// How it is logged.

@@ -35,8 +35,13 @@ pub(crate) struct GatewayProcessConfig {
     listen: SocketAddr,
 
     /// The address services, as http://host:port, separated by commas. SIGHUP reads them from the file again.
-    #[arg(long, env = "MOJOSCAN_ADDRESS_SERVICE", default_value = "http://127.0.0.1:9090", value_delimiter = ',',
-          value_name = "URL,…")]
+    #[arg(
+        long,
+        env = "MOJOSCAN_ADDRESS_SERVICE",
+        default_value = "http://127.0.0.1:9090",
+        value_delimiter = ',',
+        value_name = "URL,…"
+    )]
     address_service: Vec<String>,
 
     /// Settings of the public interface.

@@ -39,7 +39,8 @@ pub(crate) async fn run(config: IngestorConfig) -> Result<(), Failure> {
         .await
         .map_err(|error| source_failure(&error))?;
     let topics = Topics::new(network, &config.kafka);
-    let publisher = KafkaPublisher::open(&config.kafka, &topics).await.map_err(|error| kafka_failure(&error))?;
+    let publisher =
+        KafkaPublisher::open(&config.kafka, &topics).await.map_err(|error| kafka_failure(&error))?;
     let following = ingest(source, network, publisher, &mut process.tasks);
     process.health.add("ingestor", move || condition(*following.borrow(), config.lag));
     process.run(None).await
@@ -53,7 +54,8 @@ fn condition(following: Option<Following>, lag: LagConfig) -> Condition {
     let height = following.published.map(|block| block.height);
     let behind = following.peak_height.saturating_sub(height.unwrap_or(0));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let silence = following.heard_at_ms.map_or(Duration::ZERO, |at| now.saturating_sub(Duration::from_millis(at)));
+    let silence =
+        following.heard_at_ms.map_or(Duration::ZERO, |at| now.saturating_sub(Duration::from_millis(at)));
     Condition {
         ready: behind <= lag.lag_max && silence <= lag.silence_max(),
         details: json!({ "height": height, "lag_blocks": behind, "silence_seconds": silence.as_secs() }),

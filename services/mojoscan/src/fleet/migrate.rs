@@ -22,6 +22,7 @@ pub(crate) struct MigrateOptions {
 }
 
 pub(crate) async fn run(options: MigrateOptions) -> Result<(), Failure> {
-    let applied = migrate(&options.cql, options.copies, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
+    let applied =
+        migrate(&options.cql, options.copies, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
     exit::print(&format!("{}: {applied} versions applied\n", options.cql.keyspace))
 }

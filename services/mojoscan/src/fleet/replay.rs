@@ -136,7 +136,9 @@ impl Comparison {
             return Ok(Some((block, live.1)));
         }
         let (live, rebuilt) = (live.1.to_bytes32(), rebuilt.1.to_bytes32());
-        let message = format!("shard {shard} at block {block}: {live} in the live keyspace, {rebuilt} in the rebuilt one");
+        let message = format!(
+            "shard {shard} at block {block}: {live} in the live keyspace, {rebuilt} in the rebuilt one"
+        );
         Err(Failure::new(exit::DATA, message))
     }
 

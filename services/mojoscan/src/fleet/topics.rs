@@ -34,7 +34,8 @@ pub(crate) struct EnsureOptions {
 pub(crate) async fn run(command: TopicsCommand) -> Result<(), Failure> {
     let TopicsCommand::Ensure(options) = command;
     let topics = Topics::new(options.network, &options.kafka);
-    let ensured = topics.ensure(&options.kafka, options.replicas).await.map_err(|error| kafka_failure(&error))?;
+    let ensured =
+        topics.ensure(&options.kafka, options.replicas).await.map_err(|error| kafka_failure(&error))?;
     for topic in ensured {
         exit::print(&format!("{} {}\n", topic.topic, if topic.made { "made" } else { "is as it must be" }))?;
     }
