@@ -72,11 +72,12 @@ demo: engines ## record the bundled recording anew, from a real node
 	$(CARGO) run --package mojoscan-tests --bin record-demo
 
 .PHONY: engines
-engines: ## install what tests run against: a Chia node, Kafka, Cassandra
+engines: ## install what tests run against: a Chia node, Kafka, Cassandra, a consumer in Python
 	@.ci/packages test
 	$(call fetch,tests/node/fetch $(ENGINES)/node)
 	$(call fetch,deploy/engines/engines fetch kafka)
 	$(call fetch,deploy/engines/engines fetch cassandra)
+	$(call fetch,tests/consumers/python/fetch $(ENGINES)/python)
 
 # Built for one short run: what it costs to optimise it would not come back.
 $(DENY):

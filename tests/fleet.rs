@@ -13,9 +13,10 @@ use mojoscan_tests::engines::free_port;
 use mojoscan_tests::fleet::{self, Fleet, KEYSPACE};
 use mojoscan_tests::lab::{self, Lab};
 use mojoscan_tests::node_file::NodeFile;
-use mojoscan_tests::rebuild::Rebuilder;
+use mojoscan_tests::rebuild::{Rebuilder, Rebuilt};
 use mojoscan_tests::service::{Service, output};
 use mojoscan_tests::trial::{self, Need};
+use mojoscan_tests::watcher::Watcher;
 use mojoscan_tests::{http, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,13 +122,14 @@ async fn real_node() {
 async fn kills() {
     let mut moved = Moved::start(60).await;
     let mut processes = Processes::start(&moved.fleet, moved.folder.path());
+    moved.watch().await;
     for seed in seeds::some(SEEDS) {
         moved.rng = Rng::with_seed(seed);
         let mut victims = [0, 1, 2];
         moved.rng.shuffle(&mut victims);
         for victim in victims {
             let depth = moved.rng.usize(0..40);
-            moved.reorg(depth);
+            moved.reorg(depth).await;
             processes.ingestor.work(LIFE_MAX.mul_f64(moved.rng.f64()));
             match victim {
                 0 => std::mem::replace(&mut processes.ingestor, moved.fleet.ingestor()).kill(),
@@ -145,6 +147,7 @@ async fn kills() {
         moved.compare(&format!("seed {seed}")).await;
         processes.gateway.reach(moved.tip()).await;
     }
+    moved.judge().await;
 }
 
 /// A chain that the test moves, and the fleet that follows it.
@@ -155,6 +158,9 @@ struct Moved {
     rebuilder: Rebuilder,
     rng: Rng,
     fleet: Fleet,
+    /// Every chain there was.
+    chains: Vec<Rebuilt>,
+    watcher: Option<Watcher>,
 }
 
 impl Moved {
@@ -164,13 +170,29 @@ impl Moved {
         let branch = Branch::of(blocks, &mut rng);
         let file = NodeFile::new(folder.path(), &branch.blocks());
         let fleet = Fleet::start(&program(), file.source()).await;
-        Self { folder, file, branch, rebuilder: Rebuilder::default(), rng, fleet }
+        let mut rebuilder = Rebuilder::default();
+        let chains = vec![rebuilder.rebuild(branch.blocks()).await];
+        Self { folder, file, branch, rebuilder, rng, fleet, chains, watcher: None }
+    }
+
+    /// Has somebody read all the time from now on.
+    async fn watch(&mut self) {
+        let store = self.fleet.store(KEYSPACE).await;
+        self.watcher = Some(Watcher::start(store, &self.rebuilder.owners, self.rng.fork()));
+    }
+
+    /// Compares all that was read meanwhile with the chains that there were.
+    async fn judge(&mut self) {
+        let chains: Vec<&Rebuilt> = self.chains.iter().collect();
+        let told = self.watcher.take().unwrap().judge(&chains).await;
+        assert!(told > 100, "only {told} reads");
     }
 
     /// Has the chain leave its present one.
-    fn reorg(&mut self, depth: usize) {
+    async fn reorg(&mut self, depth: usize) {
         let blocks = depth + self.rng.usize(1..5);
         self.branch = self.branch.fork(depth, blocks, &mut self.rng);
+        self.chains.push(self.rebuilder.rebuild(self.branch.blocks()).await);
         self.file.set(&self.branch.blocks());
     }
 
@@ -179,8 +201,8 @@ impl Moved {
     }
 
     async fn compare(&mut self, context: &str) {
-        let clean = self.rebuilder.rebuild(self.branch.blocks()).await;
-        self.fleet.compare(KEYSPACE, &clean, &self.rebuilder, self.branch.tip(), context).await;
+        let clean = &self.chains[self.chains.len() - 1];
+        self.fleet.compare(KEYSPACE, clean, &self.rebuilder, self.branch.tip(), context).await;
     }
 }
 
@@ -189,38 +211,40 @@ async fn away() {
     let mut moved = Moved::start(240).await;
     let processes = Processes::start(&moved.fleet, moved.folder.path());
     processes.gateway.reach(moved.tip()).await;
+    moved.watch().await;
 
     moved.fleet.kafka.kill();
-    moved.reorg(1);
+    moved.reorg(1).await;
     moved.fleet.kafka.restart().await;
     moved.compare("the broker was killed").await;
 
     moved.fleet.cassandra.pause();
-    moved.reorg(32);
+    moved.reorg(32).await;
     tokio::time::sleep(AWAY).await;
     moved.fleet.cassandra.resume();
     moved.compare("the store was paused").await;
 
     moved.fleet.cassandra.kill();
-    moved.reorg(2);
+    moved.reorg(2).await;
     moved.fleet.cassandra.restart().await;
     moved.compare("the store was killed").await;
 
     // its partitions move on to another consumer, and are rewound there
     processes.address.signal("STOP");
     let second = moved.fleet.address(KEYSPACE, 0).up().unwrap();
-    moved.reorg(200);
+    moved.reorg(200).await;
     tokio::time::sleep(AWAY).await;
     processes.address.signal("CONT");
     moved.compare("a consumer was paused").await;
     assert!(second.terminate().success());
 
     processes.ingestor.signal("STOP");
-    moved.reorg(5);
+    moved.reorg(5).await;
     tokio::time::sleep(AWAY).await;
     processes.ingestor.signal("CONT");
     moved.compare("the ingestor was paused").await;
     processes.gateway.reach(moved.tip()).await;
+    moved.judge().await;
 }
 
 /// A consumer is added and removed every two seconds while the others catch up and reorgs pass.
@@ -229,7 +253,7 @@ async fn consumers_come_and_go() {
     let processes = Processes::start(&moved.fleet, moved.folder.path());
     for round in 0..4 {
         let second = moved.fleet.address(KEYSPACE, 0).up().unwrap();
-        moved.reorg(if round == 2 { 150 } else { 3 });
+        moved.reorg(if round == 2 { 150 } else { 3 }).await;
         second.work(Duration::from_secs(2));
         if round % 2 == 0 {
             second.kill()
@@ -248,7 +272,7 @@ async fn two_ingestors() {
     let address = moved.fleet.address(KEYSPACE, 0).up().unwrap();
     moved.compare("two ingestors").await;
     for _ in 0..3 {
-        moved.reorg(2);
+        moved.reorg(2).await;
         moved.compare("two ingestors").await;
     }
     // exactly one has ended, and said why
@@ -274,14 +298,14 @@ async fn replay() {
             tokio::spawn(async move { ask_on(&url, number, &stop).await })
         })
         .collect();
-    moved.reorg(4);
+    moved.reorg(4).await;
     processes.gateway.reach(moved.tip()).await;
     settings(&processes.settings, &rebuilt);
     processes.gateway.signal("HUP");
     processes.gateway.logs("gone over to another address service");
     // nobody is left to ask of the old one
     assert!(processes.address.terminate().success());
-    moved.reorg(2);
+    moved.reorg(2).await;
     processes.gateway.reach(moved.tip()).await;
     stop.store(true, Ordering::Relaxed);
     let mut answers = 0;
@@ -289,8 +313,8 @@ async fn replay() {
         answers += one.await.unwrap();
     }
     assert!(answers > 100, "only {answers} answers");
-    let clean = moved.rebuilder.rebuild(moved.branch.blocks()).await;
-    moved.fleet.compare("rebuilt", &clean, &moved.rebuilder, moved.tip(), "the rebuilt keyspace").await;
+    let clean = &moved.chains[moved.chains.len() - 1];
+    moved.fleet.compare("rebuilt", clean, &moved.rebuilder, moved.tip(), "the rebuilt keyspace").await;
 }
 
 /// Asks again and again; fails the test at anything but an answer. Gives how many there were.

@@ -6,18 +6,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
 
 use fastrand::Rng;
-use mojoscan_address::store::{AddressStore, AddressView, ViewError};
+use mojoscan_address::store::AddressStore;
 use mojoscan_domain::address::encode_address;
-use mojoscan_domain::{BlockId, Network, PuzzleHash};
+use mojoscan_domain::Network;
 use mojoscan_tests::branch::Branch;
 use mojoscan_tests::chain::Chain;
-use mojoscan_tests::rebuild::{Rebuilder, Rebuilt, assert_same_rows, assert_same_story, rows_of, tell};
+use mojoscan_tests::rebuild::{Rebuilder, Rebuilt, assert_same_rows, assert_same_story, rows_of};
+use mojoscan_tests::watcher::Watcher;
 use mojoscan_tests::whole::Whole;
 use mojoscan_tests::{http, seeds};
 use serde_json::Value;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Deepest reorg.
 const DEPTH_MAX: usize = 200;
@@ -49,7 +48,7 @@ async fn reorgs(rng: &mut Rng) {
         let before = &branches[rng.usize(..branches.len())];
         let next =
             if rng.u8(..3) == 0 && !now.extends(before) { before.clone() } else { other(&now, 0, rng) };
-        let watcher = Watcher::start(&whole, &rebuilder, rng.fork());
+        let watcher = Watcher::start(whole.addresses.clone(), &rebuilder.owners, rng.fork());
         match rng.u8(..4) {
             0 => {
                 watcher.judge(&[&clean]).await;
@@ -115,47 +114,6 @@ async fn compare(whole: &Whole, clean: &Rebuilt, rebuilder: &Rebuilder, length: 
     let tip = u32::try_from(length - 1).unwrap();
     for height in [tip, rng.u32(..=tip), rng.u32(..=tip)] {
         assert_same_story(&whole.addresses, &clean.store, &rebuilder.owners, height, "after a reorg").await;
-    }
-}
-
-/// Reads all the time, and remembers what it was told.
-struct Watcher {
-    stop: Arc<AtomicBool>,
-    told: tokio::task::JoinHandle<Vec<(BlockId, PuzzleHash, String)>>,
-}
-
-impl Watcher {
-    fn start(whole: &Whole, rebuilder: &Rebuilder, mut rng: Rng) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (ended, store) = (Arc::clone(&stop), whole.addresses.clone());
-        let owners: Vec<PuzzleHash> = rebuilder.owners.iter().copied().collect();
-        let told = tokio::spawn(async move {
-            let mut told = vec![];
-            while !ended.load(Ordering::Relaxed) {
-                let owner = owners[rng.usize(..owners.len())];
-                let view = store.view(0, None).await.unwrap();
-                let (position, story) = (view.position(), tell(&view, owner).await);
-                match view.finish().await {
-                    Ok(()) => told.extend(position.block.map(|block| (block, owner, story))),
-                    Err(ViewError::Moved) => {}
-                    Err(error) => panic!("{error}"),
-                }
-                tokio::task::yield_now().await;
-            }
-            told
-        });
-        Self { stop, told }
-    }
-
-    /// Compares what was told with the chains that there were.
-    async fn judge(self, chains: &[&Rebuilt]) {
-        self.stop.store(true, Ordering::Relaxed);
-        for (block, owner, story) in self.told.await.unwrap() {
-            let chain = chains.iter().find(|chain| chain.has(block));
-            let chain = chain.unwrap_or_else(|| panic!("block {block} was never on the chain"));
-            let view = chain.store.view(0, Some(block.height)).await.unwrap();
-            assert_eq!(story, tell(&view, owner).await, "{owner} at block {block}, as told meanwhile");
-        }
     }
 }
 

@@ -16,9 +16,9 @@
 //! | 3 | position | forget the journal above the target |
 //! | 4 | | delete the mark |
 //!
-//! Each line is acknowledged before the next begins. Every statement has a timestamp
-//! from the log: that of a row the number of the record that caused it, that of a rewind r.
-//! At its start a consumer reads the position, and ends the rewind that it finds under way.
+//! Each line is acknowledged before the next begins. Every statement has a timestamp from the log: a row the number of
+//! the record that caused it, the position that of the watermark, everything of a rewind r. At its start a consumer
+//! reads the position, and ends the rewind that it finds under way.
 //!
 //! A reader reads the position, then rows at or below its height, then the position again: another epoch, and it knows
 //! nothing.

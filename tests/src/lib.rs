@@ -21,5 +21,6 @@ pub mod service;
 pub mod trial;
 pub mod wait;
 pub mod wallet;
+pub mod watcher;
 pub mod whole;
 pub mod world;

@@ -4,7 +4,7 @@ use crate::chain::Blocks;
 use crate::world::Built;
 use mojoscan_address::projection::{AddressProjection, List};
 use mojoscan_address::store::embedded::EmbeddedAddressStore;
-use mojoscan_address::store::{AddressStore, AddressView};
+use mojoscan_address::store::{AddressStore, AddressView, ViewError};
 use mojoscan_chia::{Block, Limits};
 use mojoscan_domain::record::{CoinEvent, Place, Watermark};
 use mojoscan_domain::{BlockId, Bytes32, Network, Position, PuzzleHash};
@@ -126,17 +126,16 @@ pub fn assert_same_rows(found: &Rows, expected: &Rows, context: &str) {
 }
 
 /// All that a view tells of an owner.
-pub async fn tell<V: AddressView>(view: &V, owner: PuzzleHash) -> String {
-    let mut told = format!("{:?}\n", view.account(owner).await.unwrap());
-    told += &format!(
-        "{:?}\n{:?}\n",
-        view.balances(owner).await.unwrap(),
-        view.nfts(owner, usize::MAX).await.unwrap()
-    );
+///
+/// # Errors
+/// Those of the view.
+pub async fn tell<V: AddressView>(view: &V, owner: PuzzleHash) -> Result<String, ViewError> {
+    let (balances, nfts) = (view.balances(owner).await?, view.nfts(owner, usize::MAX).await?);
+    let mut told = format!("{:?}\n{balances:?}\n{nfts:?}\n", view.account(owner).await?);
     for list in List::ALL {
-        told += &format!("{list:?} {:?}\n", view.items(owner, list, u64::MAX, usize::MAX).await.unwrap());
+        told += &format!("{list:?} {:?}\n", view.items(owner, list, u64::MAX, usize::MAX).await?);
     }
-    told + &format!("{:?}\n", view.coins(owner, u64::MAX, usize::MAX).await.unwrap())
+    Ok(told + &format!("{:?}\n", view.coins(owner, u64::MAX, usize::MAX).await?))
 }
 
 /// Compares all that two stores tell of these owners at a height.
@@ -150,7 +149,7 @@ pub async fn assert_same_story<S: AddressStore>(
     let clean = expected.view(0, Some(height)).await.unwrap();
     for owner in owners {
         let view = found.view(found.partition_of(*owner), Some(height)).await.unwrap();
-        let (told, right) = (tell(&view, *owner).await, tell(&clean, *owner).await);
+        let (told, right) = (tell(&view, *owner).await.unwrap(), tell(&clean, *owner).await.unwrap());
         assert_eq!(told, right, "{context}: {owner} at height {height}");
     }
 }
