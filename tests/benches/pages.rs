@@ -46,7 +46,7 @@ fn main() {
 async fn run() {
     let mut bench = Bench::new("pages");
     let mut rich = Rich::new();
-    let mut service = Served::start(&rich).await;
+    let service = Served::start(&rich).await;
     let [many, few] = [rich.many, rich.few];
     let mut took = Took::default();
     let mut rng = Rng::with_seed(7);

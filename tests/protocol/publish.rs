@@ -184,7 +184,7 @@ impl Publish {
             }
             end.push(BLOCKS, Body::Of(*block, None), &mut batch);
         }
-        end.block = news.iter().take(blocks_max).last().copied().or(fork);
+        end.block = news.iter().take(blocks_max).next_back().copied().or(fork);
         if let Some(block) = end.block {
             end.push(COINS, Body::Watermark { block, previous: fork, coins_seq: 0 }, &mut batch);
             let coins_seq = end.seq[COINS];
