@@ -7,8 +7,8 @@
 
 use fastrand::Rng;
 use mojoscan_address::store::AddressStore;
-use mojoscan_domain::address::encode_address;
 use mojoscan_domain::Network;
+use mojoscan_domain::address::encode_address;
 use mojoscan_tests::branch::Branch;
 use mojoscan_tests::chain::Chain;
 use mojoscan_tests::rebuild::{Rebuilder, Rebuilt, assert_same_rows, assert_same_story, rows_of};

@@ -49,7 +49,11 @@ impl Watcher {
             let chain = chains.iter().find(|chain| chain.has(*block));
             let chain = chain.unwrap_or_else(|| panic!("block {block} was never on the chain"));
             let view = chain.store.view(0, Some(block.height)).await.unwrap();
-            assert_eq!(*story, tell(&view, *owner).await.unwrap(), "{owner} at block {block}, as told meanwhile");
+            assert_eq!(
+                *story,
+                tell(&view, *owner).await.unwrap(),
+                "{owner} at block {block}, as told meanwhile"
+            );
         }
         all.len()
     }
