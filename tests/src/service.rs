@@ -78,7 +78,10 @@ impl Service {
     pub fn up(mut self) -> Option<Self> {
         while let Ok(line) = self.log.recv_timeout(PATIENCE) {
             let entry: Value = serde_json::from_str(&line).unwrap_or_default();
-            if entry["message"] == "mojoscan is up" {
+            if entry["message"] != "mojoscan is up" {
+                // shown only if the test fails: why it did not come up stands here
+                println!("{line}");
+            } else {
                 // an ingestor serves nobody
                 self.url = format!("http://{}", entry["listen"].as_str().unwrap_or_default());
                 self.admin = format!("http://{}", entry["admin"].as_str().unwrap());
