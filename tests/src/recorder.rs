@@ -16,6 +16,8 @@ impl Recorder {
         let child = Command::new(program)
             .args(["record", "--source", source, "--network", "simulator0", "--out"])
             .arg(file)
+            // a wallet may think for minutes; the test ends it
+            .args(["--quiet-seconds", "3600"])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
