@@ -11,6 +11,7 @@
 pub mod builder;
 mod clvm;
 mod conditions;
+mod curry;
 mod error;
 mod events;
 mod full_block;

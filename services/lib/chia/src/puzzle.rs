@@ -5,8 +5,9 @@
 //! puzzle then follows from the module's hash and those of the arguments.
 
 use crate::clvm;
+use crate::curry::curried;
 use crate::modules::Module;
-use clvm_utils::{TreeCache, TreeHash, curry_tree_hash, tree_hash_atom, tree_hash_cached};
+use clvm_utils::{TreeCache, TreeHash, tree_hash_atom, tree_hash_cached};
 use clvmr::allocator::{Allocator, NodePtr, SExp};
 use std::collections::HashMap;
 
@@ -86,7 +87,7 @@ impl Recognizer {
             .collect();
         let hashes: [TreeHash; MAX_ARGUMENTS] =
             std::array::from_fn(|i| arguments.get(i).map_or(program_hash, |argument| argument.1));
-        let hash = curry_tree_hash(program_hash, &hashes[..arguments.len()]);
+        let hash = curried(program_hash, &hashes[..arguments.len()]);
         if module.is_some() {
             return Puzzle { hash, module, arguments };
         }

@@ -38,7 +38,9 @@ impl Embedded {
             }
             other => StoreError::Broken(format!("{}: {other}", folder.display())),
         };
-        std::fs::create_dir_all(folder).map_err(|error| explain(fjall::Error::Io(error)))?;
+        std::fs::create_dir_all(folder)
+            .and_then(|()| clear_unmade(folder))
+            .map_err(|error| explain(fjall::Error::Io(error)))?;
         let database = fjall::Database::builder(folder)
             .cache_size(cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -69,6 +71,25 @@ impl Embedded {
     pub fn snapshot(&self) -> fjall::Snapshot {
         self.database.snapshot()
     }
+}
+
+/// Clears what a process has left that ended while it made the database. The engine writes its marker before it takes
+/// any row, and refuses a folder with a journal and no marker.
+fn clear_unmade(folder: &Path) -> std::io::Result<()> {
+    let (marker, journal) = (folder.join("version"), folder.join("0.jnl"));
+    let made = std::fs::metadata(&marker).is_ok_and(|marker| marker.len() > 0);
+    if made || !journal.exists() {
+        return Ok(());
+    }
+    let lock = std::fs::File::options().create(true).truncate(false).write(true).open(folder.join("lock"))?;
+    // who holds it is making the database at this moment
+    if lock.try_lock().is_ok() {
+        std::fs::remove_file(journal)?;
+        if marker.exists() {
+            std::fs::remove_file(marker)?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs reads or writes off the asynchronous executor.
@@ -104,4 +125,22 @@ pub fn encode(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
 /// [`StoreError::Broken`] if the bytes are not such a value: the store is damaged, or of another version.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     postcard::from_bytes(bytes).map_err(|error| StoreError::Broken(format!("cannot decode a row: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_was_never_made_is_made_again() {
+        for marker in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("0.jnl"), b"").unwrap();
+            if marker {
+                std::fs::write(folder.path().join("version"), b"").unwrap();
+            }
+            Embedded::open(folder.path(), 1 << 20).unwrap().table("one").unwrap();
+            Embedded::open(folder.path(), 1 << 20).unwrap().table("one").unwrap();
+        }
+    }
 }

@@ -2,11 +2,12 @@
 
 use super::{Holding, Layer, Reveal, coin_id, puzzle_hash};
 use crate::conditions::{self, Create};
+use crate::curry::curried;
 use crate::machine::{Machine, RunError};
 use crate::modules::Module;
 use crate::puzzle::{Puzzle, Recognizer};
 use crate::{clvm, memos};
-use clvm_utils::{TreeHash, curry_tree_hash, tree_hash_atom};
+use clvm_utils::{TreeHash, tree_hash_atom};
 use clvmr::allocator::{Allocator, NodePtr};
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Bytes32, Coin, Kind, PuzzleHash, SETTLEMENTS};
@@ -43,7 +44,7 @@ impl Shell {
     fn around(&self, inner: PuzzleHash) -> PuzzleHash {
         let [module, tail] = self.arguments;
         let module_hash = TreeHash::new(self.module.hash());
-        puzzle_hash(curry_tree_hash(module_hash, &[module, tail, TreeHash::new(inner.to_bytes())]))
+        puzzle_hash(curried(module_hash, &[module, tail, TreeHash::new(inner.to_bytes())]))
     }
 }
 
@@ -61,7 +62,7 @@ impl Revocation {
     fn around(&self, p2: PuzzleHash) -> PuzzleHash {
         let [module, hidden] = self.arguments;
         let module_hash = TreeHash::new(Module::Revocation.hash());
-        puzzle_hash(curry_tree_hash(module_hash, &[module, hidden, tree_hash_atom(p2.as_slice())]))
+        puzzle_hash(curried(module_hash, &[module, hidden, tree_hash_atom(p2.as_slice())]))
     }
 }
 

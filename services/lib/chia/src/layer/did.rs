@@ -2,10 +2,11 @@
 
 use super::{Holding, Layer, Reveal, singleton::Singleton};
 use crate::conditions::Create;
+use crate::curry::curried;
 use crate::memos;
 use crate::modules::Module;
 use crate::puzzle::Puzzle;
-use clvm_utils::{TreeHash, curry_tree_hash};
+use clvm_utils::TreeHash;
 use clvmr::allocator::Allocator;
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Kind, PuzzleHash};
@@ -48,7 +49,7 @@ impl Did {
                 .filter(|hint| {
                     let p2 = TreeHash::new(hint.to_bytes());
                     let arguments = [p2, recovery, verifications, structure, metadata];
-                    let inner = curry_tree_hash(TreeHash::new(Module::Did.hash()), &arguments);
+                    let inner = curried(TreeHash::new(Module::Did.hash()), &arguments);
                     self.singleton.around(inner) == create.puzzle_hash
                 })
                 .unwrap_or(create.puzzle_hash);

@@ -2,11 +2,12 @@
 
 use super::{Holding, Layer, Reveal, puzzle_hash, singleton::Singleton};
 use crate::conditions::{self, Create};
+use crate::curry::curried;
 use crate::machine::{Machine, RunError};
 use crate::modules::Module;
 use crate::puzzle::{Puzzle, Recognizer};
 use crate::{clvm, memos};
-use clvm_utils::{TreeHash, curry_tree_hash};
+use clvm_utils::TreeHash;
 use clvmr::allocator::{Allocator, NodePtr, SExp};
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Kind, PuzzleHash};
@@ -54,14 +55,14 @@ struct Ownership {
 impl State {
     fn around(&self, ownership: TreeHash) -> TreeHash {
         let arguments = [self.module, self.metadata, self.updater, ownership];
-        curry_tree_hash(TreeHash::new(Module::NftState.hash()), &arguments)
+        curried(TreeHash::new(Module::NftState.hash()), &arguments)
     }
 }
 
 impl Ownership {
     fn hash(&self) -> TreeHash {
         let arguments = [self.module, self.owner, self.transfer_program, self.p2];
-        curry_tree_hash(TreeHash::new(Module::NftOwnership.hash()), &arguments)
+        curried(TreeHash::new(Module::NftOwnership.hash()), &arguments)
     }
 }
 

@@ -3,10 +3,11 @@
 use super::{Holding, Layer, Reveal, puzzle_hash};
 use crate::clvm;
 use crate::conditions::Create;
+use crate::curry::curried;
 use crate::modules::Module;
 use crate::puzzle::Puzzle;
 use chia_puzzles::SINGLETON_LAUNCHER_HASH;
-use clvm_utils::{TreeHash, curry_tree_hash};
+use clvm_utils::TreeHash;
 use clvmr::allocator::{Allocator, NodePtr};
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Kind, LauncherId, PuzzleHash};
@@ -50,7 +51,7 @@ impl Singleton {
 
     /// The puzzle hash of this singleton with another inner puzzle.
     pub(super) fn around(&self, inner: TreeHash) -> PuzzleHash {
-        puzzle_hash(curry_tree_hash(TreeHash::new(self.module.hash()), &[self.structure, inner]))
+        puzzle_hash(curried(TreeHash::new(self.module.hash()), &[self.structure, inner]))
     }
 
     /// A singleton that is neither NFT nor DID.
