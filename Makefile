@@ -4,6 +4,8 @@ CARGO ?= cargo
 LISTEN ?= 127.0.0.1:8080
 ADMIN ?= 127.0.0.1:8081
 SEEDS ?= 200
+REORG_SEEDS ?= 50
+FLEET_SEEDS ?= 50
 
 ENGINES := target/engines
 DENY := target/tools/bin/cargo-deny
@@ -37,8 +39,10 @@ test: engines ## run every test; what a test needs and cannot have is named at t
 	@tests/run
 
 .PHONY: chaos
-chaos: ## crashes and reorgs with more seeds: SEEDS (200)
-	MOJOSCAN_SEEDS=$(SEEDS) $(CARGO) test --package mojoscan-tests --test crashes --test reorgs -- --nocapture
+chaos: engines ## kills and reorgs with more seeds: SEEDS (200), REORG_SEEDS (50), FLEET_SEEDS (50)
+	MOJOSCAN_SEEDS=$(SEEDS) $(CARGO) test --package mojoscan-tests --test crashes -- --nocapture
+	MOJOSCAN_SEEDS=$(REORG_SEEDS) $(CARGO) test --package mojoscan-tests --test reorgs -- --nocapture
+	MOJOSCAN_SEEDS=$(FLEET_SEEDS) $(CARGO) test --package mojoscan-tests --test fleet -- kill
 
 .PHONY: bench
 bench: ## measure, and keep the figures in target/bench.json

@@ -6,18 +6,22 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 use fastrand::Rng;
+use mojoscan_address::store::AddressStore;
 use mojoscan_domain::address::encode_address;
 use mojoscan_domain::{BlockId, Network};
 use mojoscan_tests::branch::Branch;
 use mojoscan_tests::engines::free_port;
 use mojoscan_tests::fleet::{self, Fleet, KEYSPACE};
+use mojoscan_tests::forger::Forger;
 use mojoscan_tests::lab::{self, Lab};
 use mojoscan_tests::node_file::NodeFile;
 use mojoscan_tests::rebuild::{Rebuilder, Rebuilt};
 use mojoscan_tests::service::{Service, output};
 use mojoscan_tests::trial::{self, Need};
 use mojoscan_tests::watcher::Watcher;
-use mojoscan_tests::{http, seeds};
+use mojoscan_tests::{http, seeds, wait};
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,6 +47,8 @@ fn main() {
             ("a_kill_of_any_process_leaves_no_trace", || run(kills())),
             ("engines_and_processes_may_be_away", || run(away())),
             ("consumers_come_and_go", || run(consumers_come_and_go())),
+            ("a_transaction_that_was_left_open_leaves_no_trace", || run(in_a_transaction())),
+            ("a_record_of_somebody_else_stops_its_partition", || run(forged())),
             ("the_ingestor_that_came_last_survives", || run(two_ingestors())),
             ("rows_are_rebuilt_and_gone_over_to_without_a_failed_request", || run(replay())),
             ("what_is_wrong_is_said_in_one_line", || run(refusals())),
@@ -200,9 +206,43 @@ impl Moved {
         self.branch.tip()
     }
 
+    /// Waits until a transaction is open in the log.
+    async fn transaction_open(&self) {
+        let ends = Ends::of(&self.fleet);
+        wait::until("an open transaction", async || ends.are_apart().then_some(())).await;
+    }
+
+    /// Waits until none is.
+    async fn transaction_over(&self) {
+        let ends = Ends::of(&self.fleet);
+        wait::until("the transaction to be over", async || (!ends.are_apart()).then_some(())).await;
+    }
+
     async fn compare(&mut self, context: &str) {
         let clean = &self.chains[self.chains.len() - 1];
         self.fleet.compare(KEYSPACE, clean, &self.rebuilder, self.branch.tip(), context).await;
+    }
+}
+
+/// Where a partition of the log ends, for readers of what is committed and for readers of everything.
+struct Ends([BaseConsumer; 2]);
+
+impl Ends {
+    fn of(fleet: &Fleet) -> Self {
+        Self(["read_committed", "read_uncommitted"].map(|isolation| {
+            let mut client = ClientConfig::new();
+            client.set("bootstrap.servers", fleet.kafka.address()).set("group.id", "ends");
+            client.set("isolation.level", isolation).create().unwrap()
+        }))
+    }
+
+    /// Whether a transaction is open between the two.
+    fn are_apart(&self) -> bool {
+        let [committed, all] = [0, 1].map(|number: usize| {
+            let ends = self.0[number].fetch_watermarks("simulator0.blocks.v1", 0, SOON);
+            ends.unwrap().1
+        });
+        committed < all
     }
 }
 
@@ -245,6 +285,92 @@ async fn away() {
     moved.compare("the ingestor was paused").await;
     processes.gateway.reach(moved.tip()).await;
     moved.judge().await;
+}
+
+/// Who ends a transaction that the ingestor has left open.
+enum Ended {
+    /// The next ingestor, after this one was killed.
+    AfterKill,
+    /// Another ingestor, while this one stands still.
+    Meanwhile,
+    /// The broker, which gives it up at last.
+    ByTime,
+}
+
+/// The ingestor is stopped with a transaction open.
+async fn in_a_transaction() {
+    let mut moved = Moved::start(240).await;
+    let _address = moved.fleet.address(KEYSPACE, 0).up().unwrap();
+    let mut live = moved.fleet.ingestor();
+    moved.compare("before").await;
+    moved.watch().await;
+    for (depth, ended) in [(32, Ended::AfterKill), (1, Ended::Meanwhile), (200, Ended::ByTime)] {
+        live.kill();
+        moved.reorg(depth).await;
+        let mut stopped = moved.fleet.ingestor_with(Some("kafka-commit-before=1*sleep(5000)->off"));
+        moved.transaction_open().await;
+        live = match ended {
+            Ended::AfterKill => {
+                stopped.kill();
+                moved.reorg(depth).await;
+                moved.fleet.ingestor()
+            }
+            Ended::Meanwhile => {
+                stopped.signal("STOP");
+                moved.reorg(depth).await;
+                let other = moved.fleet.ingestor();
+                moved.compare("another has taken over").await;
+                stopped.signal("CONT");
+                assert_eq!(stopped.ended().code(), Some(75));
+                other
+            }
+            Ended::ByTime => {
+                stopped.signal("STOP");
+                moved.transaction_over().await;
+                moved.reorg(depth).await;
+                stopped.signal("CONT");
+                // it cannot tell this from having been passed
+                assert_eq!(stopped.ended().code(), Some(75));
+                moved.fleet.ingestor()
+            }
+        };
+        moved.compare("a transaction was left open").await;
+    }
+    moved.judge().await;
+}
+
+/// Records of somebody else stand in the log. The partition stops there, and says where; the others go on.
+async fn forged() {
+    let mut moved = Moved::start(60).await;
+    let _ingestor = moved.fleet.ingestor();
+    let address = moved.fleet.address(KEYSPACE, 0).up().unwrap();
+    moved.compare("before").await;
+    let (store, tip) = (moved.fleet.store(KEYSPACE).await, moved.tip());
+    let forger = Forger::new(&moved.fleet.kafka.address(), "simulator0.coins.v1");
+    let (at, _) = store.digest(1).await.unwrap();
+    for (partition, offset, reason) in [
+        (0, forger.put(0, b"\xff\xff not a record").await, "not a record"),
+        (1, forger.put_watermark(1, at, at.seq + 2).await, "sequence number"),
+    ] {
+        let entry = address.logs("partition stopped");
+        assert_eq!(entry["topic"], "simulator0.coins.v1", "{entry}");
+        assert_eq!(entry["partition"], partition, "{entry}");
+        assert_eq!(entry["offset"], offset, "{entry}");
+        assert!(entry["reason"].as_str().is_some_and(|told| told.contains(reason)), "{entry}");
+    }
+    moved.reorg(3).await;
+    wait::until("the last partition to go on", async || {
+        let (position, _) = store.digest(2).await.ok()?;
+        (position.block == Some(moved.tip())).then_some(())
+    })
+    .await;
+    for partition in [0, 1] {
+        assert_eq!(store.digest(partition).await.unwrap().0.block, Some(tip));
+    }
+    let ready = http::client().get(format!("{}/readyz", address.admin)).send().await.unwrap();
+    assert_eq!(ready.status(), 503);
+    let said = ready.text().await.unwrap();
+    assert!(said.contains("simulator0.coins.v1/0") || said.contains("simulator0.coins.v1/1"), "{said}");
 }
 
 /// A consumer is added and removed every two seconds while the others catch up and reorgs pass.

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
 
+#[path = "kafka/logins.rs"]
+mod logins;
+
 use fastrand::Rng;
 use mojoscan_domain::{Network, Position};
-use mojoscan_engines::kafka::{KafkaConfig, KafkaLog, KafkaPublisher, KafkaUnusable, Sasl, Topics};
+use mojoscan_engines::kafka::{KafkaConfig, KafkaLog, KafkaPublisher, KafkaUnusable, Topics};
 use mojoscan_pipeline::runner::{Progress, ProgressMap, State};
 use mojoscan_pipeline::{Delivery, Partition, PublishError, Publisher, RecordLog};
 use mojoscan_tests::engines::{Kafka, free_port};
+use mojoscan_tests::forger::Forger;
 use mojoscan_tests::record_log::{Published, Reader, Shelf, suite};
 use mojoscan_tests::trial::{self, Need};
 use mojoscan_tests::{seeds, wait};
@@ -16,11 +20,8 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicRe
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::{Headers, Message};
-use rdkafka::producer::{FutureProducer, FutureRecord};
 use rdkafka::{Offset, TopicPartitionList};
 use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::process::Command;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -37,7 +38,7 @@ fn main() {
             ("it_does_what_every_log_does", || run(conformance())),
             ("topics_are_made_checked_and_never_altered", || run(topics())),
             ("whatever_is_wrong_is_said_in_one_line_soon", || run(unusable())),
-            ("passwords_and_certificates_are_used", || run(secured())),
+            ("passwords_and_certificates_are_used", || run(logins::are_used())),
             ("both_ends_go_on_where_they_were", || run(restarts())),
             ("the_publisher_that_came_last_survives", || run(two_publishers())),
             ("a_broker_that_dies_loses_and_doubles_nothing", || run(broker_dies())),
@@ -174,61 +175,6 @@ async fn unusable() {
         matches!(&refused, KafkaUnusable::Config(reason) if reason.contains("/nothing/here")),
         "{refused}"
     );
-}
-
-/// A broker whose clients need a password and TLS.
-async fn secured() {
-    let folder = tempfile::tempdir().unwrap();
-    let (store, certificate) = (folder.path().join("broker.p12"), folder.path().join("broker.pem"));
-    let keytool = |arguments: &[&str]| {
-        let made = Command::new("keytool").args(arguments).arg("-keystore").arg(&store).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
-    };
-    let named = ["-storepass", "changeit", "-alias", "broker"];
-    let make = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1"];
-    keytool(&[&named[..], &make, &["-storetype", "PKCS12"]].concat());
-    keytool(&[&named[..], &["-exportcert", "-rfc", "-file", certificate.to_str().unwrap()]].concat());
-
-    let (plain, secure) = (free_port(), free_port());
-    let listeners = format!("SASL_SSL://127.0.0.1:{secure},SASL_PLAINTEXT://127.0.0.1:{plain}");
-    let mut properties = format!(
-        "listeners=PLAINTEXT://127.0.0.1:{{port}},CONTROLLER://127.0.0.1:{{internal}},{listeners}\n\
-         advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},{listeners}\n"
-    );
-    let users = "org.apache.kafka.common.security.plain.PlainLoginModule required user_mojoscan=\"right\";";
-    for listener in ["sasl_ssl", "sasl_plaintext"] {
-        writeln!(properties, "listener.name.{listener}.plain.sasl.jaas.config={users}").unwrap();
-    }
-    writeln!(properties, "sasl.enabled.mechanisms=PLAIN\nssl.keystore.type=PKCS12").unwrap();
-    writeln!(properties, "ssl.keystore.location={}\nssl.keystore.password=changeit", store.display())
-        .unwrap();
-    let _kafka = Kafka::start_with(&properties).await;
-
-    let config = |port, tls, password: &str| KafkaConfig {
-        kafka_tls: tls,
-        kafka_ca: tls.then(|| certificate.clone()),
-        kafka_sasl: Some(Sasl::Plain),
-        kafka_user: Some("mojoscan".to_owned()),
-        kafka_password: Some(password.parse().unwrap()),
-        ..KafkaConfig::plain(&format!("127.0.0.1:{port}"), PARTITIONS)
-    };
-    for (port, tls) in [(plain, false), (secure, true)] {
-        let right = config(port, tls, "right");
-        let topics = Topics::new(Network::Simulator0, &right);
-        topics.ensure(&right, Some(1)).await.unwrap();
-        let mut publisher = KafkaPublisher::open(&right, &topics).await.unwrap();
-        publisher.resume().await.unwrap();
-
-        let wrong = config(port, tls, "wrong");
-        assert!(!format!("{wrong:?}").contains("wrong"), "the password is shown");
-        let since = Instant::now();
-        let refused = KafkaPublisher::open(&wrong, &topics).await.err().unwrap().to_string();
-        assert!(since.elapsed() < SOON);
-        assert!(refused.contains("Authentication failed"), "{refused}");
-    }
-    let stranger = KafkaConfig { kafka_ca: None, ..config(secure, true, "right") };
-    let refused = Topics::new(Network::Simulator0, &stranger).check(&stranger).await.unwrap_err().to_string();
-    assert!(refused.contains("certificate verify failed"), "{refused}");
 }
 
 async fn restarts() {
@@ -461,6 +407,7 @@ fn ends(log: &Log, partitions: u32) -> BTreeMap<Partition, u64> {
     ends
 }
 
+/// What makes no sense, what leaves a gap, what stands before its time. Partitions without any of it go on.
 async fn poison() {
     let (log, mut rng) = (Log::start().await, rng());
     let (shelf, mut chain) = (Shelf::default(), Published::default());
@@ -471,17 +418,27 @@ async fn poison() {
     shelf.reach(0..PARTITIONS, chain.tip()).await;
     let tip = chain.tip();
 
-    let vandal: FutureProducer =
-        ClientConfig::new().set("bootstrap.servers", log.kafka.address()).create().unwrap();
-    let record = FutureRecord::<(), _>::to(&log.topics.coins).partition(1).payload(b"\xff\xff not a record");
-    let delivered = vandal.send(record, SOON).await.unwrap();
-    let broken = shelf.broken(1).await;
-    assert_eq!(broken.offset, delivered.offset.cast_unsigned());
-    assert!(broken.reason.contains("not a record"), "{broken}");
+    let forger = Forger::new(&log.kafka.address(), &log.topics.coins);
+    let number = |partition, more: u64| shelf.position(partition).seq + more;
+    let senseless = forger.put(1, b"\xff\xff not a record").await;
+    let gap = forger.put_watermark(2, shelf.position(2), number(2, 7)).await;
+    // the two of them changed places
+    let early = forger.put_watermark(3, shelf.position(3), number(3, 2)).await;
+    forger.put_watermark(3, shelf.position(3), number(3, 1)).await;
+    let due = |partition, more| format!("sequence number {} where", number(partition, more));
+    for (partition, offset, reason) in
+        [(1, senseless, "not a record".to_owned()), (2, gap, due(2, 7)), (3, early, due(3, 2))]
+    {
+        let broken = shelf.broken(partition).await;
+        assert_eq!(broken.offset, offset, "{broken}");
+        assert!(broken.reason.contains(&reason), "{broken}");
+    }
 
     publisher.publish(chain.grow(10, &mut rng)).await.unwrap();
-    shelf.reach((0..PARTITIONS).filter(|partition| *partition != 1), chain.tip()).await;
-    assert_eq!(shelf.position(1).block, tip);
+    shelf.reach([0, 4], chain.tip()).await;
+    for partition in 1..=3 {
+        assert_eq!(shelf.position(partition).block, tip);
+    }
     reader.stop().await;
 }
 

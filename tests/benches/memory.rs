@@ -24,6 +24,8 @@ use town::Town;
 const BLOCKS: u32 = 100_000;
 /// Most coins spent in one.
 const SPENDS_MAX: usize = 4;
+/// When it is noted how much is held: percent of the blocks.
+const SHARES: [u32; 4] = [25, 50, 75, 100];
 /// How often the service is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest time for all of it.
@@ -37,15 +39,10 @@ fn main() {
     let found = runtime.block_on(watch(&file));
     let speed = f64::from(BLOCKS) / started.elapsed().as_secs_f64();
     bench.figure("speed of a back-fill of 100,000 light blocks", speed, "blocks/s");
-    for (share, held) in [("10 %", found.tenth), ("50 %", found.half), ("100 %", found.end)] {
-        let ratio = held / found.half;
-        bench.ratio(
-            &format!("held at {share} of 100,000 blocks"),
-            held,
-            "MiB",
-            ratio,
-            "what was held at 50 %",
-        );
+    let half = found.held[SHARES.iter().position(|share| *share == 50).unwrap()];
+    for (share, held) in SHARES.into_iter().zip(found.held) {
+        let what = format!("held at {share} % of 100,000 blocks");
+        bench.ratio(&what, held, "MiB", held / half, "what was held at 50 %");
     }
     bench.figure("most held over 100,000 blocks", found.most, "MiB");
 }
@@ -64,9 +61,8 @@ fn record(file: &Path) {
 
 /// Memory that was resident, in MiB.
 struct Held {
-    tenth: f64,
-    half: f64,
-    end: f64,
+    /// At each of the shares.
+    held: [f64; SHARES.len()],
     most: f64,
 }
 
@@ -79,7 +75,7 @@ async fn watch(file: &Path) -> Held {
         data: folder.path().to_owned(),
         failpoints: None,
     });
-    let (mut tenth, mut half) = (None, None);
+    let mut noted = vec![];
     let (client, started) = (http::client(), Instant::now());
     // what is asked for does not matter: the answer says how far it is
     let nobody = encode_address(Network::Simulator0, Bytes32::ZERO);
@@ -92,16 +88,10 @@ async fn watch(file: &Path) -> Held {
             .headers()
             .get("x-as-of-height")
             .map_or(0, |height| height.to_str().unwrap().parse().unwrap());
-        let held = resident(service.id(), "VmRSS");
-        if height >= BLOCKS / 10 {
-            tenth.get_or_insert(held);
-        }
-        if height >= BLOCKS / 2 {
-            half.get_or_insert(held);
-        }
-        if height + 1 == BLOCKS {
-            let most = resident(service.id(), "VmHWM");
-            return Held { tenth: tenth.unwrap(), half: half.unwrap(), end: held, most };
+        let passed = SHARES.iter().filter(|share| height + 1 >= BLOCKS / 100 * *share).count();
+        noted.resize_with(passed, || resident(service.id(), "VmRSS"));
+        if let Ok(held) = noted.clone().try_into() {
+            return Held { held, most: resident(service.id(), "VmHWM") };
         }
         assert!(started.elapsed() < PATIENCE, "at height {height} after {PATIENCE:?}");
     }

@@ -34,8 +34,12 @@ fn repository() -> PathBuf {
 }
 
 impl Kind {
+    fn folder(&self) -> PathBuf {
+        repository().join("target/engines").join(self.name)
+    }
+
     fn missing(&self) -> Option<String> {
-        let ready = repository().join("target/engines").join(self.name).join("ready").is_file();
+        let ready = self.folder().join("ready").is_file();
         (!ready).then(|| format!("{} is not installed: `make engines` does that", self.name))
     }
 }
@@ -130,6 +134,11 @@ impl Kafka {
     /// Why there is none here.
     pub fn missing() -> Option<String> {
         KAFKA.missing()
+    }
+
+    /// The class path of the tools that come with it.
+    pub fn classes() -> PathBuf {
+        KAFKA.folder().join("lib/*")
     }
 
     /// Starts an empty one.

@@ -58,8 +58,14 @@ impl Fleet {
 
     /// Starts an ingestor, and waits for nothing.
     pub fn ingestor(&self) -> Service {
-        let arguments = ["ingestor", "--source", &self.source].map(str::to_owned);
-        self.process(&[&arguments[..], &self.broker()].concat())
+        self.ingestor_with(None)
+    }
+
+    /// The same with fail points.
+    pub fn ingestor_with(&self, failpoints: Option<&str>) -> Service {
+        let broker = self.broker();
+        let arguments = ["ingestor", "--source", &self.source].into_iter();
+        Service::process(&self.program, arguments.chain(broker.iter().map(String::as_str)), failpoints)
     }
 
     /// Starts an address service that listens at `port` (0 for any), and waits for nothing.

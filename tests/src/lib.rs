@@ -9,6 +9,7 @@ pub mod clvm;
 pub mod data;
 pub mod engines;
 pub mod fleet;
+pub mod forger;
 pub mod http;
 pub mod lab;
 pub mod node_file;

@@ -207,6 +207,8 @@ struct Open {
     ledger: Ledger,
     /// What no watermark has confirmed yet.
     waiting: Vec<(Place, CoinEvent)>,
+    /// A record did not fit: nothing behind it is read.
+    stopped: bool,
 }
 
 async fn take(
@@ -218,7 +220,7 @@ async fn take(
     match delivery {
         Delivery::Assigned(partition) => {
             let position = shelf.position(partition);
-            open.insert(partition, Open { ledger: Ledger::new(position), waiting: vec![] });
+            open.insert(partition, Open { ledger: Ledger::new(position), waiting: vec![], stopped: false });
             log.seek(partition, position).await.unwrap();
         }
         Delivery::Revoked(partition) => drop(open.remove(&partition)),
@@ -233,10 +235,16 @@ async fn take(
 }
 
 fn keep(partition: Partition, record: Sequenced<CoinEvent>, open: &mut Open, shelf: &Shelf) {
+    if open.stopped {
+        return;
+    }
     match open.ledger.accept(&record) {
         Ok(Accepted::Repeat) => panic!("{partition}: a repeat of {record:?}"),
         Ok(Accepted::New) => {}
-        Err(broken) => return shelf.change(partition, |kept| kept.broken = Some(broken)),
+        Err(broken) => {
+            open.stopped = true;
+            return shelf.change(partition, |kept| kept.broken = Some(broken));
+        }
     }
     let position = Some(open.ledger.position());
     match record.record {

@@ -143,20 +143,16 @@ impl Service {
         self.child.try_wait().unwrap()
     }
 
-    /// Waits until it logs a message.
-    pub fn logs(&self, message: &str) {
-        let expected = |line: &String| {
-            let entry: Value = serde_json::from_str(line).unwrap_or_default();
-            entry["message"] == message
-        };
+    /// Waits until it logs a message, and gives all that it logs with it.
+    pub fn logs(&self, message: &str) -> Value {
         let end = Instant::now() + PATIENCE;
-        while !self
-            .log
-            .recv_timeout(end.saturating_duration_since(Instant::now()))
-            .is_ok_and(|line| expected(&line))
-        {
-            assert!(Instant::now() < end, "waited {PATIENCE:?} for the message {message:?}");
+        while let Ok(line) = self.log.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            let entry: Value = serde_json::from_str(&line).unwrap_or_default();
+            if entry["message"] == message {
+                return entry;
+            }
         }
+        panic!("no message {message:?} within {PATIENCE:?}");
     }
 
     /// Ends it as an operator does, and gives its exit status.

@@ -5,13 +5,16 @@ use crate::conformance::subject::{Calls, Subject};
 use crate::crashes::{Commit, DEEP, rng};
 use crate::keyspace::{Keyspace, fresh, options};
 use crate::{address, conformance::chain::owners};
+use chia_ssl::{CHIA_CA_CRT, ChiaCertificate};
 use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressOptions, ScyllaAddressStore};
 use mojoscan_address::store::{AddressStore, ViewError};
 use mojoscan_engines::scylla::{Cql, CqlConfig, Schema, migrate};
 use mojoscan_pipeline::{Store, StoreError};
 use mojoscan_tests::engines::{Cassandra, free_port};
 use mojoscan_tests::wait;
+use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -69,28 +72,35 @@ pub(crate) async fn unusable() {
     keyspace.drop().await;
 }
 
-/// A cluster that speaks TLS and asks for a password.
+/// A cluster that speaks TLS, and asks for a certificate and a password.
 pub(crate) async fn login() {
     let folder = tempfile::tempdir().unwrap();
-    let (store, certificate) = (folder.path().join("node.p12"), folder.path().join("node.pem"));
-    let keytool = |arguments: &[&str]| {
-        let made = Command::new("keytool").args(arguments).arg("-keystore").arg(&store).output().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (certificate, authority) = (path("node.pem"), path("clients.pem"));
+    let keytool = |store: &Path, arguments: &[&str]| {
+        let fixed = ["-storepass", "changeit", "-storetype", "PKCS12", "-noprompt", "-keystore"];
+        let made = Command::new("keytool").args(arguments).args(fixed).arg(store).output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
     };
-    let named = ["-storepass", "changeit", "-alias", "node"];
     let make = ["-genkeypair", "-keyalg", "EC", "-dname", "CN=127.0.0.1", "-ext", "san=ip:127.0.0.1"];
-    keytool(&[&named[..], &make, &["-storetype", "PKCS12"]].concat());
-    keytool(&[&named[..], &["-exportcert", "-rfc", "-file", certificate.to_str().unwrap()]].concat());
+    keytool(&path("node.p12"), &make);
+    keytool(&path("node.p12"), &["-exportcert", "-rfc", "-file", certificate.to_str().unwrap()]);
+    fs::write(&authority, CHIA_CA_CRT).unwrap();
+    keytool(&path("clients.p12"), &["-importcert", "-file", authority.to_str().unwrap()]);
     let cassandra = Cassandra::start_with(&format!(
         "authenticator: PasswordAuthenticator\n\
          authorizer: CassandraAuthorizer\n\
          client_encryption_options:\n  \
            enabled: true\n  \
            optional: true\n  \
+           require_client_auth: true\n  \
+           store_type: PKCS12\n  \
            keystore: {}\n  \
            keystore_password: changeit\n  \
-           store_type: PKCS12\n",
-        store.display()
+           truststore: {}\n  \
+           truststore_password: changeit\n",
+        path("node.p12").display(),
+        path("clients.p12").display(),
     ))
     .await;
     let mut config = fresh(&cassandra.address());
@@ -98,6 +108,12 @@ pub(crate) async fn login() {
     config.cql_ca = Some(certificate);
     config.cql_user = Some("cassandra".to_owned());
     config.cql_password = Some("wrong".parse().unwrap());
+    refused(&config, &options(DEEP), &[&cassandra.address(), "ertificate"]).await;
+    let known = ChiaCertificate::generate().unwrap();
+    fs::write(path("client.pem"), known.cert_pem).unwrap();
+    fs::write(path("client.key"), known.key_pem).unwrap();
+    config.cql_certificate = Some(path("client.pem"));
+    config.cql_key = Some(path("client.key"));
     refused(&config, &options(DEEP), &[&cassandra.address(), "login", "cassandra"]).await;
     config.cql_password = Some("cassandra".parse().unwrap());
     // the first user is made a moment after the node takes clients
@@ -107,8 +123,8 @@ pub(crate) async fn login() {
     subject.grow(3, &mut rng()).await;
     subject.check().await;
     // certificates of somebody else
-    let stranger = folder.path().join("stranger.pem");
-    std::fs::write(&stranger, "").unwrap();
+    let stranger = path("stranger.pem");
+    fs::write(&stranger, "").unwrap();
     config.cql_ca = Some(stranger);
     refused(&config, &options(DEEP), &["--cql-ca", "stranger.pem"]).await;
 }

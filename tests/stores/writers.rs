@@ -17,6 +17,10 @@ use tokio::task::spawn_blocking;
 
 /// The name of the thread of the writer that is paused.
 const LATE: &str = "late";
+/// Depths of the reorgs that pass while a writer is late.
+const DEPTHS: [u32; 3] = [1, 32, 200];
+/// Blocks that the chain has before, so that the deepest can pass.
+const BLOCKS_MIN: usize = 220;
 /// Longest time until the late writer is where it is to pause.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -88,10 +92,24 @@ fn commits(stopper: &Stopper, blocks: &[Block]) -> Vec<Step> {
     Commit::of(&stopper.subject, blocks).into_iter().map(Step::Commit).collect()
 }
 
+/// Makes the chain long enough for the deepest reorg.
+async fn lengthen(stopper: &mut Stopper) {
+    let missing = BLOCKS_MIN.saturating_sub(stopper.subject.chain.blocks.len());
+    stopper.subject.grow(missing, &mut stopper.rng).await;
+}
+
+/// The chain leaves its last blocks.
+async fn reorg(stopper: &mut Stopper, depth: u32) {
+    let height = stopper.subject.chain.tip().unwrap().height - depth;
+    stopper.subject.rewind(Calls::Once, Some(height)).await;
+    stopper.subject.grow(7, &mut stopper.rng).await;
+}
+
 pub(crate) async fn late_commits() {
     let mut stopper = Stopper::new().await;
     for point in [WRITE].into_iter().chain(COMMIT) {
-        for rewinds in [true, false] {
+        for depth in [0].into_iter().chain(DEPTHS) {
+            lengthen(&mut stopper).await;
             let blocks = stopper.blocks(4);
             let late = Late::start(&stopper, point, commits(&stopper, &blocks)).await;
             // meanwhile another does the same in other batches, and goes on
@@ -101,14 +119,12 @@ pub(crate) async fn late_commits() {
             for run in blocks.chunks(batch) {
                 stopper.subject.commit(Calls::Once, run).await;
             }
-            if rewinds {
-                let height = stopper.subject.chain.tip().unwrap().height - 5;
-                stopper.subject.rewind(Calls::Once, Some(height)).await;
+            if depth > 0 {
+                reorg(&mut stopper, depth).await;
             }
-            stopper.subject.grow(7, &mut stopper.rng).await;
             stopper.subject.check().await;
             late.finish().await;
-            eprintln!("late at {point}, after a rewind: {rewinds}");
+            eprintln!("late at {point}, after a reorg of depth {depth}");
             stopper.subject.check().await;
         }
     }
@@ -118,25 +134,28 @@ pub(crate) async fn late_commits() {
 pub(crate) async fn late_rewinds() {
     let mut stopper = Stopper::new().await;
     for point in [WRITE].into_iter().chain(REWIND) {
-        stopper.subject.grow(5, &mut stopper.rng).await;
-        let height = Some(stopper.subject.chain.tip().unwrap().height - 4);
-        let steps = stopper.subject.positions.iter().map(|(partition, at)| {
-            let to = stopper.subject.rewound(*at, height);
-            Step::Rewind { partition: *partition, at: *at, to }
-        });
-        let late = Late::start(&stopper, point, steps.collect()).await;
-        assert_readers_are_right(&stopper.subject).await;
-        // another takes over, and finishes what was begun
-        for partition in stopper.subject.positions.keys() {
-            stopper.subject.store.position(*partition).await.unwrap();
+        for depth in DEPTHS {
+            lengthen(&mut stopper).await;
+            let height = Some(stopper.subject.chain.tip().unwrap().height - 4);
+            let steps = stopper.subject.positions.iter().map(|(partition, at)| {
+                let to = stopper.subject.rewound(*at, height);
+                Step::Rewind { partition: *partition, at: *at, to }
+            });
+            let late = Late::start(&stopper, point, steps.collect()).await;
+            assert_readers_are_right(&stopper.subject).await;
+            // another takes over, finishes what was begun, and goes on to another rewind
+            for partition in stopper.subject.positions.keys() {
+                stopper.subject.store.position(*partition).await.unwrap();
+            }
+            stopper.subject.rewind(Calls::Once, height).await;
+            stopper.subject.check().await;
+            stopper.subject.grow(6, &mut stopper.rng).await;
+            reorg(&mut stopper, depth).await;
+            stopper.subject.check().await;
+            late.finish().await;
+            eprintln!("late at {point}, after a reorg of depth {depth}");
+            stopper.subject.check().await;
         }
-        stopper.subject.rewind(Calls::Once, height).await;
-        stopper.subject.check().await;
-        stopper.subject.grow(6, &mut stopper.rng).await;
-        stopper.subject.check().await;
-        late.finish().await;
-        eprintln!("late at {point}");
-        stopper.subject.check().await;
     }
     assert_same_rows(&stopper.subject, &stopper.keyspace).await;
 }

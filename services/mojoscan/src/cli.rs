@@ -37,8 +37,8 @@ pub(crate) enum Command {
     Record(record::RecordConfig),
     /// Print the digest of a data folder's rows: equal where the same rows are served at the same block.
     Digest(digest::DigestOptions),
-    /// Print the settings that `standalone` would run with, and where each comes from.
-    CheckConfig(CheckConfig),
+    /// Print the settings that a process would run with, and where each comes from. Without its name, `standalone`.
+    CheckConfig(Box<CheckConfig>),
 }
 
 /// Where a process reads its settings from, beside flags and environment.
@@ -51,7 +51,22 @@ pub(crate) struct ConfigFile {
 
 /// The settings to look at.
 #[derive(Debug, Clone, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CheckConfig {
+    #[command(subcommand)]
+    process: Option<CheckedProcess>,
+
     #[command(flatten)]
-    pub(crate) standalone: standalone::StandaloneConfig,
+    standalone: standalone::StandaloneConfig,
+}
+
+/// A process of the fleet whose settings are looked at.
+#[derive(Debug, Clone, Subcommand)]
+enum CheckedProcess {
+    /// Those of `ingestor`.
+    Ingestor(ingestor::IngestorConfig),
+    /// Those of `address`.
+    Address(address::AddressConfig),
+    /// Those of `gateway`.
+    Gateway(gateway::GatewayProcessConfig),
 }

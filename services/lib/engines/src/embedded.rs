@@ -18,7 +18,7 @@ use std::path::Path;
 /// Journals kept before memtables are flushed: bounds the time to reopen after a crash.
 const JOURNAL_BYTES_MAX: u64 = 128 << 20;
 /// Size of a table's memtable.
-const MEMTABLE_BYTES_MAX: u64 = 16 << 20;
+const MEMTABLE_BYTES_MAX: u64 = 4 << 20;
 
 /// An open folder.
 #[derive(Clone)]

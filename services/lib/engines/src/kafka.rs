@@ -13,7 +13,7 @@ mod tail;
 mod topics;
 mod wire;
 
-pub use config::{KafkaConfig, Sasl, Secret};
+pub use config::{KafkaConfig, Sasl};
 pub use consumer::{GroupOffsets, KafkaLog};
 pub use publisher::KafkaPublisher;
 pub use topics::{Ensured, Topics};

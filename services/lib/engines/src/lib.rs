@@ -3,3 +3,6 @@
 pub mod embedded;
 pub mod kafka;
 pub mod scylla;
+mod secret;
+
+pub use secret::Secret;

@@ -18,7 +18,7 @@ mod tls;
 mod values;
 mod write;
 
-pub use config::{CqlConfig, Password};
+pub use config::CqlConfig;
 pub use error::damaged;
 pub use meta::{Checkpoint, Meta, Rewinding, Settings, State};
 pub use migrate::{Schema, migrate};

@@ -36,8 +36,9 @@ pub enum PublishError {
     /// The outcome may be unknown: resume, and go on from where the log stands.
     #[error("{0}")]
     Unavailable(String),
-    /// Another ingestor has taken over.
-    #[error("another ingestor has taken over: {0}")]
+    /// Another ingestor has taken over, or the log gave up what this one had begun and took too long to finish. The two
+    /// look the same from here.
+    #[error("another ingestor has taken over, or this one stood still for too long: {0}")]
     Fenced(String),
     /// Nobody reads any more, or what was read from the log makes no sense.
     #[error("{0}")]

@@ -13,8 +13,6 @@ use toml::{Table, Value};
 
 /// The argument that names the file.
 pub const FILE: &str = "config";
-/// Settings whose values are never shown.
-const SECRETS: [&str; 2] = ["kafka_password", "cql_password"];
 
 /// What the command line asked for.
 #[derive(Debug)]
@@ -48,14 +46,15 @@ pub fn parse(command: Command, arguments: Vec<OsString>) -> Result<Parsed, Failu
     }
 }
 
-/// The settings in force for a subcommand, one a line, with where each comes from. Secrets are masked.
+/// The settings in force for a command, one a line, with where each comes from. A setting whose environment variable
+/// hides its value is masked.
 pub fn in_force(command: &Command, matches: &ArgMatches) -> String {
     let mut lines = vec![];
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
         let Ok(Some(values)) = matches.try_get_raw(id) else { continue };
         let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
-        let value = if SECRETS.contains(&id) { "********".to_owned() } else { values.join(",") };
+        let value = if argument.is_hide_env_values_set() { "********".to_owned() } else { values.join(",") };
         let source = match matches.value_source(id) {
             Some(ValueSource::CommandLine) => "flag",
             Some(ValueSource::EnvVariable) => "environment",
@@ -100,30 +99,35 @@ fn read(path: &Path) -> Result<Table, Failure> {
 
 fn with_file(mut command: Command, path: &Path) -> Result<Command, Failure> {
     let name = path.display();
-    let table = read(path)?;
-    let known: Vec<String> = command
-        .get_subcommands()
-        .flat_map(Command::get_arguments)
-        .map(|argument| argument.get_id().to_string())
-        .collect();
-    for (key, value) in table {
-        if !known.contains(&key) || key == FILE {
+    for (key, value) in read(path)? {
+        if !knows(&command, &key) || key == FILE {
             return Err(invalid(format!("{name}: unknown setting '{key}'")));
         }
         let value = scalar(&value).ok_or_else(|| invalid(format!("{name}: '{key}' is not a plain value")))?;
-        let names: Vec<String> = command
-            .get_subcommands()
-            .filter(|subcommand| subcommand.get_arguments().any(|argument| *argument.get_id() == *key))
-            .map(|subcommand| subcommand.get_name().to_owned())
-            .collect();
-        for subcommand in names {
-            let (key, value) = (key.clone(), value.clone());
-            command = command.mut_subcommand(subcommand, |subcommand| {
-                subcommand.mut_arg(key, |argument| argument.default_value(value).required(false))
-            });
-        }
+        command = with_default(command, &key, &value);
     }
     Ok(command)
+}
+
+/// Whether a command, or one below it, has this setting.
+fn knows(command: &Command, key: &str) -> bool {
+    command.get_arguments().any(|argument| argument.get_id() == key)
+        || command.get_subcommands().any(|subcommand| knows(subcommand, key))
+}
+
+/// Gives a setting a default, in a command and in all below it.
+fn with_default(mut command: Command, key: &str, value: &str) -> Command {
+    if command.get_arguments().any(|argument| argument.get_id() == key) {
+        command = command.mut_arg(key, |argument| {
+            let secret = argument.is_hide_env_values_set();
+            argument.default_value(value.to_owned()).required(false).hide_default_value(secret)
+        });
+    }
+    let names: Vec<String> =
+        command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |subcommand| with_default(subcommand, key, value))
+    })
 }
 
 fn scalar(value: &Value) -> Option<String> {
@@ -153,4 +157,59 @@ fn one_line(text: &str) -> String {
         .join(" ")
         .trim_start_matches("error: ")
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Arg;
+    use std::io::Write;
+
+    fn command() -> Command {
+        let password =
+            Arg::new("password").long("password").env("MOJOSCAN_TEST_PASSWORD").hide_env_values(true);
+        let nodes = Arg::new("nodes").long("nodes").value_delimiter(',').required(true);
+        let ensure = Command::new("ensure").arg(nodes).arg(password).arg(Arg::new(FILE).long(FILE));
+        Command::new("mojoscan").subcommand(Command::new("topics").subcommand(ensure))
+    }
+
+    fn parse_with(file: &str, arguments: &[&str]) -> Result<Parsed, Failure> {
+        let mut named = tempfile::NamedTempFile::new().unwrap();
+        named.write_all(file.as_bytes()).unwrap();
+        let config = ["--config", named.path().to_str().unwrap()];
+        let line = ["mojoscan", "topics", "ensure"].iter().chain(&config).chain(arguments);
+        parse(command(), line.map(OsString::from).collect())
+    }
+
+    #[test]
+    fn a_file_fills_what_the_command_line_leaves_open() {
+        let file = "nodes = [\"one\", \"two\"]\npassword = \"hunter2\"\n";
+        for (arguments, expected) in [
+            (&[][..], "nodes = one,two  # file or default"),
+            (&["--nodes", "three"], "nodes = three  # flag"),
+        ] {
+            let Parsed::Run(matches) = parse_with(file, arguments).unwrap() else { panic!("no run") };
+            let (_, matches) = matches.subcommand().unwrap();
+            let (_, matches) = matches.subcommand().unwrap();
+            let command = command();
+            let ensure = command.find_subcommand("topics").unwrap().find_subcommand("ensure").unwrap();
+            let told = in_force(ensure, matches);
+            assert!(told.contains(expected) && told.contains("password = ********"), "{told}");
+        }
+        let Parsed::Show(help) = parse_with(file, &["--help"]).unwrap() else { panic!("no help") };
+        assert!(help.contains("one") && !help.contains("hunter2"), "{help}");
+    }
+
+    #[test]
+    fn what_is_unknown_or_not_plain_is_refused() {
+        for (file, reason) in [
+            ("nobody = 1", "unknown setting 'nobody'"),
+            ("config = \"x\"", "unknown setting 'config'"),
+            ("[nodes]\nx = 1", "'nodes' is not a plain value"),
+            ("nodes", "key with no value"),
+        ] {
+            let refused = parse_with(file, &[]).unwrap_err().to_string();
+            assert!(refused.contains(reason) && refused.lines().count() == 1, "{refused}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ pub const FAILED: u8 = 1;
 pub const CONFIG: u8 = 64;
 /// Data given to the process is wrong (as `EX_DATAERR`).
 pub const DATA: u8 = 65;
-/// Another process has taken over.
+/// Another process has taken over, or this one stood still for so long that it may be so.
 pub const FENCED: u8 = 75;
 
 /// A failure that ends the process: its code, and the one line that says what happened.

@@ -1,13 +1,11 @@
 //! Settings of the record log on Kafka.
 
 use super::KafkaUnusable;
+use crate::Secret;
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
-use std::convert::Infallible;
-use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Settings of the record log on Kafka.
 #[derive(Debug, Clone, clap::Args)]
@@ -46,7 +44,13 @@ pub struct KafkaConfig {
     pub kafka_user: Option<String>,
 
     /// The password to log in with. Better given by the environment than on the command line.
-    #[arg(long, env = "MOJOSCAN_KAFKA_PASSWORD", value_name = "PASSWORD", requires = "kafka_sasl")]
+    #[arg(
+        long,
+        env = "MOJOSCAN_KAFKA_PASSWORD",
+        hide_env_values = true,
+        requires = "kafka_sasl",
+        value_name = "TEXT"
+    )]
     pub kafka_password: Option<Secret>,
 }
 
@@ -70,24 +74,6 @@ impl Sasl {
             Self::ScramSha256 => "SCRAM-SHA-256",
             Self::ScramSha512 => "SCRAM-SHA-512",
         }
-    }
-}
-
-/// A text that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-impl FromStr for Secret {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
     }
 }
 
@@ -143,7 +129,7 @@ impl KafkaConfig {
         if let Some(sasl) = self.kafka_sasl {
             client.set("sasl.mechanism", sasl.mechanism());
             client.set("sasl.username", self.kafka_user.as_deref().unwrap_or_default());
-            client.set("sasl.password", self.kafka_password.as_ref().map_or("", |secret| &secret.0));
+            client.set("sasl.password", self.kafka_password.as_ref().map_or("", Secret::reveal));
         }
         Ok(client)
     }

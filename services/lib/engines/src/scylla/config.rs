@@ -1,9 +1,7 @@
 //! Settings of the CQL store.
 
-use std::convert::Infallible;
-use std::fmt;
+use crate::Secret;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// Settings of the CQL store.
@@ -27,7 +25,7 @@ pub struct CqlConfig {
     #[arg(long, env = "MOJOSCAN_CQL_USER", requires = "cql_password", value_name = "NAME")]
     pub cql_user: Option<String>,
 
-    /// The user's password.
+    /// The user's password. Better given by the environment than on the command line.
     #[arg(
         long,
         env = "MOJOSCAN_CQL_PASSWORD",
@@ -35,7 +33,7 @@ pub struct CqlConfig {
         requires = "cql_user",
         value_name = "TEXT"
     )]
-    pub cql_password: Option<Password>,
+    pub cql_password: Option<Secret>,
 
     /// Certificates of the authorities, in PEM, that may vouch for the nodes. Switches TLS on. A node's certificate
     /// must name its IP address.
@@ -91,42 +89,5 @@ impl CqlConfig {
     /// The nodes, for people.
     pub(super) fn nodes(&self) -> String {
         self.cql.join(",")
-    }
-}
-
-/// A password. It is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
-
-impl Password {
-    pub(super) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for Password {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("********")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_never_shown() {
-        let mut config = CqlConfig::new(vec!["127.0.0.1:9042".to_owned()], "mojoscan");
-        config.cql_password = Some("hunter2".parse().unwrap());
-        assert!(!format!("{config:?}").contains("hunter2"));
-        assert_eq!(config.cql_password.unwrap().reveal(), "hunter2");
     }
 }

@@ -43,7 +43,11 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
         let mut assembler = Assembler::new(self.position, self.options.batch_events);
         while let Some(first) = records.recv().await {
             if let Err(stopped) = self.work(&mut assembler, first, &mut records).await {
-                let (topic, partition, offset) = (&self.topic, self.partition, self.position.offset);
+                let offset = match &stopped {
+                    Stopped::Record(broken) => broken.offset,
+                    _ => self.position.offset,
+                };
+                let (topic, partition) = (&self.topic, self.partition);
                 error!(topic, partition, offset, reason = %stopped, "partition stopped");
                 self.report(None, State::Stopped(format!("{topic}/{partition}: {stopped}")));
                 return;

@@ -55,9 +55,19 @@ where
     }
 
     pub(super) async fn run(mut self, stop: CancellationToken) -> Result<(), RunnerError> {
-        let ended = loop {
+        let ended = self.follow(&stop).await;
+        for open in self.open.into_values() {
+            // closing the channel lets the worker finish what it has been given; one that panicked has said so
+            drop(open.sender);
+            drop(open.worker.await);
+        }
+        ended
+    }
+
+    async fn follow(&mut self, stop: &CancellationToken) -> Result<(), RunnerError> {
+        loop {
             let delivery = tokio::select! {
-                () = stop.cancelled() => break Ok(()),
+                () = stop.cancelled() => return Ok(()),
                 Some(Ok(room)) = self.waiting.join_next() => {
                     self.release(room)?;
                     continue;
@@ -67,24 +77,17 @@ where
             match delivery {
                 Ok(Delivery::Assigned(partition)) => {
                     match stop.run_until_cancelled(self.assign(partition)).await {
-                        None => break Ok(()),
-                        Some(Err(error)) => break Err(error),
-                        Some(Ok(())) => {}
+                        None => return Ok(()),
+                        Some(assigned) => assigned?,
                     }
                 }
                 Ok(Delivery::Revoked(partition)) => self.revoke(partition).await,
                 Ok(Delivery::Records(partition, records)) => self.hand(partition, Ok(records))?,
                 Ok(Delivery::Broken(partition, broken)) => self.hand(partition, Err(broken))?,
-                Err(LogError::Ended) => break Ok(()),
-                Err(failed @ LogError::Failed(_)) => break Err(RunnerError::Log(failed)),
+                Err(LogError::Ended) => return Ok(()),
+                Err(failed @ LogError::Failed(_)) => return Err(RunnerError::Log(failed)),
             }
-        };
-        for open in self.open.into_values() {
-            // closing the channel lets the worker finish what it has been given; one that panicked has said so
-            drop(open.sender);
-            drop(open.worker.await);
         }
-        ended
     }
 
     async fn assign(&mut self, partition: Partition) -> Result<(), RunnerError> {
