@@ -45,7 +45,7 @@ chaos: engines ## kills and reorgs with more seeds: SEEDS (200), REORG_SEEDS (50
 	MOJOSCAN_SEEDS=$(FLEET_SEEDS) $(CARGO) test --package mojoscan-tests --test fleet -- kill
 
 .PHONY: bench
-bench: ## measure, and keep the figures in target/bench.json
+bench: engines ## measure, and keep the figures in target/bench.json
 	$(CARGO) bench --package mojoscan-tests
 
 .PHONY: lint

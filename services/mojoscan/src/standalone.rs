@@ -65,7 +65,7 @@ pub struct StandaloneConfig {
     pub undo_depth: u32,
 
     /// Memory for the store's block cache, in MiB.
-    #[arg(long, env = "MOJOSCAN_STORE_CACHE_MIB", default_value_t = 128, value_name = "MIB",
+    #[arg(long, env = "MOJOSCAN_STORE_CACHE_MIB", default_value_t = 32, value_name = "MIB",
           value_parser = clap::value_parser!(u64).range(8..=1_048_576))]
     pub store_cache_mib: u64,
 

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 const PATIENCE: Duration = Duration::from_secs(3_600);
 /// An event that cannot have happened.
 const IMPOSSIBLE: u32 = 13;
+/// A partition that cannot be paused.
+const RESTLESS: Partition = 7;
 
 fn block(height: u32) -> BlockId {
     BlockId { height, hash: Bytes32::new([height as u8; 32]) }
@@ -93,6 +95,9 @@ impl RecordLog for Scripted {
     }
 
     fn pause(&mut self, partition: Partition) -> Result<(), LogError> {
+        if partition == RESTLESS {
+            return Err(LogError::Failed("it cannot be paused".to_owned()));
+        }
         assert!(self.paused.lock().unwrap().insert(partition), "paused twice");
         Ok(())
     }
@@ -543,6 +548,26 @@ async fn a_log_that_fails_ends_the_runner_once_what_was_begun_is_finished() {
     let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
     assert_eq!(ended, Err(RunnerError::Log(failed)));
     assert_eq!(running.store.of(0), [commit(&[1], 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_cannot_pause_ends_the_runner_once_what_was_begun_is_finished() {
+    let options = RunnerOptions { deliveries_max: 1, ..RunnerOptions::default() };
+    let mut running = start(options, 0, &[]);
+    let mut script = Script::new(RESTLESS);
+    let first = script.whole(1);
+    running.give([Ok(Delivery::Assigned(RESTLESS)), script.delivery(first)]);
+    running.writes(1).await;
+    for height in 2..=3 {
+        let records = script.whole(height);
+        running.give([script.delivery(records)]);
+    }
+    assert!(tokio::time::timeout(Duration::from_secs(60), &mut running.task).await.is_err());
+    running.store.gate.add_permits(OPEN);
+    let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    assert_eq!(ended, Err(RunnerError::Log(LogError::Failed("it cannot be paused".to_owned()))));
+    let values: Vec<u32> = running.store.of(RESTLESS).iter().flat_map(Step::values).collect();
+    assert_eq!(values, [1, 2]);
 }
 
 #[tokio::test(start_paused = true)]
