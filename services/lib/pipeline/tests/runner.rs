@@ -524,6 +524,28 @@ async fn stopping_finishes_what_was_begun() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn stopping_finishes_what_was_begun_of_a_partition_that_is_paused() {
+    let options = RunnerOptions { deliveries_max: 1, ..RunnerOptions::default() };
+    let mut running = start(options, 0, &[]);
+    let mut script = Script::new(0);
+    let first = script.whole(1);
+    running.give([Ok(Delivery::Assigned(0)), script.delivery(first)]);
+    running.writes(1).await;
+    for height in 2..=3 {
+        let records = script.whole(height);
+        running.give([script.delivery(records)]);
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(*running.paused.lock().unwrap(), BTreeSet::from([0]));
+    running.stop.cancel();
+    assert!(tokio::time::timeout(Duration::from_secs(60), &mut running.task).await.is_err());
+    running.store.gate.add_permits(OPEN);
+    assert_eq!(tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap(), Ok(()));
+    let values: Vec<u32> = running.store.of(0).iter().flat_map(Step::values).collect();
+    assert_eq!(values, [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn stopping_does_not_wait_for_a_store_that_cannot_say_where_it_stands() {
     let running =
         start(RunnerOptions::default(), OPEN, &vec![StoreError::Unavailable("away".to_owned()); 9_999]);

@@ -56,6 +56,8 @@ where
 
     pub(super) async fn run(mut self, stop: CancellationToken) -> Result<(), RunnerError> {
         let ended = self.follow(&stop).await;
+        // who waits for room in a channel keeps it open
+        self.waiting.shutdown().await;
         for open in self.open.into_values() {
             // closing the channel lets the worker finish what it has been given; one that panicked has said so
             drop(open.sender);
