@@ -4,7 +4,7 @@ use crate::service::signal;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// `record`, in a process of its own.
+/// `record`, in a process of its own. It is killed when it is dropped.
 pub struct Recorder {
     child: Child,
     file: PathBuf,
@@ -28,6 +28,14 @@ impl Recorder {
     pub fn finish(mut self) -> PathBuf {
         signal(&self.child, "TERM");
         assert!(self.child.wait().unwrap().success());
-        self.file
+        self.file.clone()
+    }
+}
+
+/// A test that fails leaves nobody behind.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
