@@ -98,10 +98,12 @@ async fn lengthen(stopper: &mut Stopper) {
     stopper.subject.grow(missing, &mut stopper.rng).await;
 }
 
-/// The chain leaves its last blocks.
-async fn reorg(stopper: &mut Stopper, depth: u32) {
-    let height = stopper.subject.chain.tip().unwrap().height - depth;
-    stopper.subject.rewind(Calls::Once, Some(height)).await;
+/// The chain leaves its last blocks, if any, and goes on.
+async fn go_on(stopper: &mut Stopper, depth: u32) {
+    if depth > 0 {
+        let height = stopper.subject.chain.tip().unwrap().height - depth;
+        stopper.subject.rewind(Calls::Once, Some(height)).await;
+    }
     stopper.subject.grow(7, &mut stopper.rng).await;
 }
 
@@ -119,9 +121,7 @@ pub(crate) async fn late_commits() {
             for run in blocks.chunks(batch) {
                 stopper.subject.commit(Calls::Once, run).await;
             }
-            if depth > 0 {
-                reorg(&mut stopper, depth).await;
-            }
+            go_on(&mut stopper, depth).await;
             stopper.subject.check().await;
             late.finish().await;
             eprintln!("late at {point}, after a reorg of depth {depth}");
@@ -150,7 +150,7 @@ pub(crate) async fn late_rewinds() {
             stopper.subject.rewind(Calls::Once, height).await;
             stopper.subject.check().await;
             stopper.subject.grow(6, &mut stopper.rng).await;
-            reorg(&mut stopper, depth).await;
+            go_on(&mut stopper, depth).await;
             stopper.subject.check().await;
             late.finish().await;
             eprintln!("late at {point}, after a reorg of depth {depth}");
