@@ -14,24 +14,28 @@ impl Events {
     pub fn into_coin_events(self) -> Vec<CoinEvent> {
         let mut records = Vec::with_capacity(self.created.len() + self.spent.len());
         records.extend(self.created.into_iter().map(CoinEvent::Created));
-        for spent in self.spent {
-            records.extend(copies(spent).map(CoinEvent::Spent));
+        for SpentEvent { first, others } in self.spent {
+            let copies = (1_u8..).zip(others).map(|(copy, (owner, asset))| CoinSpent {
+                owner,
+                asset,
+                copy,
+                ..first.clone()
+            });
+            let copies: Vec<CoinSpent> = copies.collect();
+            split(first, &mut records);
+            for copy in copies {
+                split(copy, &mut records);
+            }
         }
         records
     }
 }
 
-fn copies(spent: SpentEvent) -> impl Iterator<Item = CoinSpent> {
-    let others: Vec<CoinSpent> = (1_u8..)
-        .zip(spent.others)
-        .map(|(copy, (owner, asset))| CoinSpent { owner, asset, copy, ..spent.first.clone() })
-        .collect();
-    std::iter::once(spent.first).chain(others).flat_map(parts)
-}
-
-fn parts(mut spent: CoinSpent) -> Vec<CoinSpent> {
+/// Adds the record of a spend, in parts where it is very large.
+fn split(mut spent: CoinSpent, records: &mut Vec<CoinEvent>) {
     if spent.outputs.iter().map(output_bytes).sum::<usize>() <= PART_BYTES_MAX {
-        return vec![spent];
+        records.push(CoinEvent::Spent(spent));
+        return;
     }
     let outputs = std::mem::take(&mut spent.outputs);
     let mut parts = vec![vec![]];
@@ -47,7 +51,8 @@ fn parts(mut spent: CoinSpent) -> Vec<CoinSpent> {
             part.push(output);
         }
     }
-    (0..).zip(parts).map(|(part, outputs)| CoinSpent { part, outputs, ..spent.clone() }).collect()
+    let parts = (0..).zip(parts).map(|(part, outputs)| CoinSpent { part, outputs, ..spent.clone() });
+    records.extend(parts.map(CoinEvent::Spent));
 }
 
 fn output_bytes(output: &Output) -> usize {
