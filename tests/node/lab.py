@@ -51,6 +51,7 @@ def settle_ports(root: Path) -> dict:
     config["full_node"]["rpc_port"] = free_port()
     config["wallet"]["rpc_port"] = free_port()
     config["wallet"]["full_node_peers"] = [{"host": "127.0.0.1", "port": config["full_node"]["port"]}]
+    config["wallet"]["tx_resend_timeout_secs"] = 5
     config["full_node"]["enable_upnp"] = False
     config["harvester"]["plot_directories"] = [str(root.parent / config["simulator"]["plot_directory"])]
     config["logging"]["log_level"] = "WARNING"
