@@ -9,6 +9,8 @@ use mojoscan_chia::{Decoded, Limits, decode};
 use mojoscan_domain::record::{CoinCreated, CoinSpent, Tag, TransactionType};
 use mojoscan_domain::{Asset, Bytes32, Coin, Kind, Network, PuzzleHash, SETTLEMENTS};
 use mojoscan_tests::wallet::{DidState, Inner, Lineage, NftState, Pay, Wallet};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeSet;
 
 /// A coin whose parent is not in the block.
 fn coin(puzzle_hash: PuzzleHash, amount: u64) -> Coin {
@@ -193,6 +195,14 @@ fn under_a_revocation_layer_the_one_inside_owns() {
         let expected = [(one, Kind::Cat), (layer_hash, Kind::Cat), (cat.coin.puzzle_hash, Kind::Standard)];
         assert_eq!(owners(&decoded, cat.coin), expected);
     }
+    // a hint at the layer itself does not hide whom it wraps
+    let around_two = w.revocable(hidden, two);
+    let around_two = w.hash(around_two);
+    let pay = Pay { to: two, amount: 500, memos: vec![around_two.to_bytes().to_vec()] };
+    let owner = w.p2_pays(1, &[pay]);
+    let inner = w.revocable_with(hidden, one, owner, false);
+    let spend = w.spend_cat(cat.coin, cat.asset, inner, Some(cat.lineage), 0);
+    assert_eq!(holding(created(&block(vec![spend]), cat.coin)[0]), (two, asset));
     // revoked, the issuer says what becomes of it: wrapped again, or free
     let again = w.revocable(hidden, two);
     let again = w.hash(again);
@@ -219,6 +229,50 @@ fn a_lineage_proof_counts_only_if_it_holds() {
     let spend = w.spend_cat(cat.coin, cat.asset, inner, Some(wrong), 0);
     let decoded = block(vec![spend]);
     assert_eq!(owners(&decoded, cat.coin)[0], (cat.coin.puzzle_hash, Kind::Standard));
+}
+
+/// CLVM allows a block 62.5 million pairs. One spend can take most of them; what it made is told all the same, and so
+/// are the spends after it.
+#[test]
+fn a_spend_that_takes_most_of_the_memory_there_is_leaves_the_others_theirs() {
+    let w = &mut Wallet::default();
+    let two = w.p2_hash(2);
+    let inner = burner(w, 37_000, Pay::plain(two, 500));
+    let inner_hash = w.hash(inner.puzzle);
+    let cat = Cat::new(w, inner_hash);
+    let spend = w.spend_cat(cat.coin, cat.asset, inner, Some(cat.lineage), 0);
+    let plain_coin = coin(w.p2_hash(3), 100);
+    let decoded = block(vec![spend, w.pay(plain_coin, 3, &[Pay::plain(two, 100)])]);
+    assert_eq!(holding(created(&decoded, cat.coin)[0]), (two, Asset::new(Kind::Cat, cat.asset)));
+    assert_eq!(holding(created(&decoded, plain_coin)[0]), plain(two));
+}
+
+/// A puzzle that makes 900 pairs for nothing, again and again, and then pays.
+fn burner(w: &mut Wallet, rounds: i128, pay: Pay) -> Inner {
+    let c = &mut w.clvm;
+    let [quote, apply, choose, cons, minus] = [1, 2, 3, 4, 17].map(|opcode| c.int(opcode));
+    let [itself, left, conditions] = [2, 5, 11].map(|path| c.int(path));
+    let (nil, one) = (NodePtr::NIL, c.int(1));
+    let mut waste = nil;
+    for _ in 0..300 {
+        waste = c.list(&[cons, left, waste]);
+    }
+    let quoted_one = c.pair(quote, one);
+    let step = c.list(&[choose, waste, quoted_one, quoted_one]);
+    let fewer = c.list(&[minus, left, step]);
+    let rest = c.list(&[cons, conditions, nil]);
+    let rest = c.list(&[cons, fewer, rest]);
+    let environment = c.list(&[cons, itself, rest]);
+    let again = c.list(&[apply, itself, environment]);
+    let (again, done) = (c.quote(again), c.quote(conditions));
+    let either = c.list(&[choose, left, again, done]);
+    let body = c.list(&[apply, either, one]);
+    let body = c.quote(body);
+    let environment = c.list(&[cons, body, one]);
+    let puzzle = c.list(&[apply, body, environment]);
+    let paid = w.creates(&[pay]);
+    let (rounds, paid) = (w.clvm.int(rounds), w.clvm.list(&paid));
+    Inner { puzzle, solution: w.clvm.list(&[rounds, paid]) }
 }
 
 #[test]
@@ -537,4 +591,28 @@ fn spends_that_are_tied_together_are_one_transaction() {
     pair.sort();
     let expected = sha2::Sha256::new().chain_update(pair[0]).chain_update(pair[1]).finalize();
     assert_eq!(ids[4].to_bytes(), <[u8; 32]>::from(expected));
+}
+
+/// Thousands of spends, each of which asserts thousands of times what each of them announces thousands of times.
+#[test]
+fn what_everybody_announces_to_everybody_is_one_transaction() {
+    let w = &mut Wallet::default();
+    let puzzle = w.clvm.int(1);
+    let puzzle_hash = w.hash(puzzle);
+    let key = Sha256::new_with_prefix(puzzle_hash).chain_update(b"m").finalize();
+    let [announce, assert, concurrent] = [62, 63, 65].map(|opcode| w.clvm.int(opcode));
+    let (message, key) = (w.clvm.atom(b"m"), w.clvm.atom(key));
+    let demanded = w.clvm.atom(puzzle_hash);
+    let mut conditions = vec![w.clvm.list(&[announce, message]); 340];
+    conditions.extend(vec![w.clvm.list(&[assert, key]); 340]);
+    conditions.extend(vec![w.clvm.list(&[concurrent, demanded]); 340]);
+    let solution = w.clvm.list(&conditions);
+    let coins = (0..1_000).map(|amount| coin(puzzle_hash, amount));
+    let mut spends: Vec<_> = coins.map(|coin| w.spend(coin, Inner { puzzle, solution })).collect();
+    let stranger = coin(w.p2_hash(1), 7);
+    spends.push(w.pay(stranger, 1, &[]));
+    let decoded = block(spends);
+    let transactions: BTreeSet<_> =
+        decoded.events.spent.iter().map(|spent| spent.first.transaction.id).collect();
+    assert_eq!((decoded.events.spent.len(), transactions.len()), (1_001, 2));
 }

@@ -1,18 +1,19 @@
 //! What a spend's conditions say: the coins it creates, and what ties it to other spends of the block.
 
-use crate::clvm;
+use crate::{clvm, memos};
 use chia_consensus::opcodes;
 use clvmr::allocator::{Allocator, NodePtr, SExp};
+use mojoscan_domain::record::Memos;
 use mojoscan_domain::{Bytes32, Coin, CoinId, PuzzleHash};
 use sha2::{Digest as _, Sha256};
 
 /// `CREATE_COIN`, as a puzzle returns it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Create {
     pub(crate) puzzle_hash: PuzzleHash,
     pub(crate) amount: u64,
-    /// The list of memos; nil if there is none.
-    pub(crate) memos: NodePtr,
+    pub(crate) hint: Option<Bytes32>,
+    pub(crate) memos: Memos,
 }
 
 /// What ties a spend to others of its block. A link is tied to every link with the same key on the other side.
@@ -35,7 +36,7 @@ pub(crate) struct Conditions {
     pub(crate) links: Vec<Link>,
 }
 
-/// Reads the output of a coin's puzzle.
+/// Reads the output of a coin's puzzle. What is read stands for itself: the output may be forgotten.
 ///
 /// Returns `None` where consensus would refuse the output: a list that holds an atom, or a malformed `CREATE_COIN`.
 pub(crate) fn read(a: &Allocator, output: NodePtr, id: CoinId, coin: &Coin) -> Option<Conditions> {
@@ -71,7 +72,8 @@ fn create(a: &Allocator, arguments: NodePtr) -> Option<Create> {
     let (amount, rest) = a.next(rest)?;
     let puzzle_hash = clvm::bytes32(a, puzzle_hash)?;
     let amount = clvm::amount(a, amount)?;
-    Some(Create { puzzle_hash, amount, memos: clvm::first(a, rest).unwrap_or(NodePtr::NIL) })
+    let list = clvm::first(a, rest).unwrap_or(NodePtr::NIL);
+    Some(Create { puzzle_hash, amount, hint: memos::hint(a, list), memos: memos::read(a, list) })
 }
 
 fn link(a: &Allocator, opcode: u16, arguments: NodePtr, id: CoinId, coin: &Coin) -> Option<Link> {

@@ -6,7 +6,7 @@ use mojoscan_domain::{BlockId, Bytes32, CoinId};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes are not a FullBlock.
-    #[error("not a FullBlock: {0}")]
+    #[error("not a FullBlock of version 0 or 1: {0}")]
     Malformed(String),
     /// A FullBlock of a version this build does not know.
     #[error("FullBlock version {0} is not known; known are 0 and 1")]

@@ -2,7 +2,7 @@
 
 use crate::DecodeError;
 use crate::clvm;
-use crate::machine::{Machine, Memory, RunError};
+use crate::machine::{Machine, RunError};
 use chia_consensus::flags::ConsensusFlags;
 use chia_consensus::run_block_generator::setup_generator_args;
 use chia_consensus::serde_2026::node_from_bytes_2026_trusted;
@@ -48,7 +48,7 @@ pub(crate) fn spends(
             node_from_bytes_backrefs(&mut machine.allocator, generator).map_err(|error| invalid(&error))?;
         let arguments = setup_generator_args(&mut machine.allocator, references, machine.flags)
             .map_err(|error| invalid(&format!("{error:?}")))?;
-        machine.run(program, arguments, Memory::Forgetful).map_err(|error| match error {
+        machine.run(program, arguments).map_err(|error| match error {
             RunError::Failed(reason) => invalid(&reason),
             RunError::Limit(limit) => limit,
         })?

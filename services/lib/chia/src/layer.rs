@@ -98,22 +98,17 @@ impl Reveal {
     }
 
     /// Classifies the coins the spend creates.
-    pub(crate) fn children(
-        &self,
-        machine: &mut Machine,
-        recognizer: &mut Recognizer,
-        creates: &[Create],
-    ) -> Result<Children, RunError> {
+    pub(crate) fn children(&self, machine: &mut Machine, creates: &[Create]) -> Result<Children, RunError> {
         let mut nft = None;
         let holdings = match &self.layer {
             Layer::Plain => creates.iter().map(|create| Holding::plain(create.puzzle_hash)).collect(),
             Layer::Cat(cat) => cat.children(machine, creates)?,
-            Layer::Did(did) => did.children(&machine.allocator, creates),
+            Layer::Did(did) => did.children(creates),
             Layer::Singleton(singleton) => singleton.children(creates, |create| {
                 Holding::of(create.puzzle_hash, Kind::Singleton, singleton.launcher)
             }),
             Layer::Nft(parent) => {
-                let change = parent.change(machine, recognizer, creates)?;
+                let change = parent.change(machine, creates)?;
                 let holdings = parent.children(creates, &change);
                 nft = Some(change);
                 holdings

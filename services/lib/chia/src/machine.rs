@@ -4,7 +4,7 @@ use crate::{DecodeError, Limits};
 use chia_consensus::allocator::make_allocator;
 use chia_consensus::flags::ConsensusFlags;
 use clvmr::allocator::{Allocator, NodePtr};
-use clvmr::chia_dialect::{ChiaDialect, ClvmFlags};
+use clvmr::chia_dialect::ChiaDialect;
 use clvmr::cost::Cost;
 use clvmr::error::EvalErr;
 use clvmr::run_program;
@@ -14,10 +14,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Machine {
     pub(crate) allocator: Allocator,
     pub(crate) flags: ConsensusFlags,
-    /// Forgets what only led to an atom.
-    forgetful: ChiaDialect,
-    /// Keeps everything.
-    retentive: ChiaDialect,
+    dialect: ChiaDialect,
     started: Instant,
     limits: Limits,
     cost: Cost,
@@ -26,12 +23,10 @@ pub(crate) struct Machine {
 impl Machine {
     /// An empty machine. `flags` are those of the block's version.
     pub(crate) fn new(flags: ConsensusFlags, limits: Limits) -> Self {
-        let clvm = flags.to_clvm_flags();
         Self {
             allocator: make_allocator(flags),
             flags,
-            forgetful: ChiaDialect::new(clvm | ClvmFlags::ENABLE_GC),
-            retentive: ChiaDialect::new(clvm),
+            dialect: ChiaDialect::new(flags.to_clvm_flags()),
             started: Instant::now(),
             limits,
             cost: 0,
@@ -49,23 +44,19 @@ impl Machine {
     }
 
     /// Runs a program that the block pays for.
-    pub(crate) fn run(
-        &mut self,
-        program: NodePtr,
-        environment: NodePtr,
-        memory: Memory,
-    ) -> Result<NodePtr, RunError> {
+    pub(crate) fn run(&mut self, program: NodePtr, environment: NodePtr) -> Result<NodePtr, RunError> {
         let left = self.limits.max_cost.saturating_sub(self.cost);
-        let (cost, output) = self.run_within(program, environment, left, memory)?;
+        let (cost, output) = self.run_within(program, environment, left)?;
         self.cost += cost;
         Ok(output)
     }
 
     /// Runs again, apart, what was part of a run the block has paid for. It cannot cost more than that run did, so it
-    /// is not counted.
+    /// is not counted. What that run took of the allocator must have been given back: CLVM's limits are just wide
+    /// enough for one.
     pub(crate) fn rerun(&mut self, program: NodePtr, environment: NodePtr) -> Result<NodePtr, RunError> {
         let max_cost = self.limits.max_cost;
-        self.run_within(program, environment, max_cost, Memory::Forgetful).map(|(_, output)| output)
+        self.run_within(program, environment, max_cost).map(|(_, output)| output)
     }
 
     fn run_within(
@@ -73,7 +64,6 @@ impl Machine {
         program: NodePtr,
         environment: NodePtr,
         max_cost: Cost,
-        memory: Memory,
     ) -> Result<(Cost, NodePtr), RunError> {
         // a look at the clock within a run would cost every operator; a single run is bounded by its cost
         if self.started.elapsed() > self.limits.max_time {
@@ -82,11 +72,7 @@ impl Machine {
         if max_cost == 0 {
             return Err(self.out_of_cost());
         }
-        let dialect = match memory {
-            Memory::Forgetful => &self.forgetful,
-            Memory::Retentive => &self.retentive,
-        };
-        run_program(&mut self.allocator, dialect, program, environment, max_cost)
+        run_program(&mut self.allocator, &self.dialect, program, environment, max_cost)
             .map(|reduction| (reduction.0, reduction.1))
             .map_err(|error| match error {
                 EvalErr::CostExceeded => self.out_of_cost(),
@@ -102,16 +88,6 @@ impl Machine {
         let limit_ms = u64::try_from(self.limits.max_time.as_millis()).unwrap_or(u64::MAX);
         RunError::Limit(DecodeError::Time { limit_ms })
     }
-}
-
-/// What becomes of what a run only needed on its way. No result and no limit depends on it.
-#[derive(Clone, Copy)]
-pub(crate) enum Memory {
-    /// What only led to an atom is forgotten: programs that hash a lot leave little behind, and a large block fits
-    /// the caches.
-    Forgetful,
-    /// All is kept, for programs that leave little anyway, or whose leavings are thrown away as a whole.
-    Retentive,
 }
 
 /// Why a run gave nothing.

@@ -4,9 +4,7 @@ use crate::DecodeError;
 use crate::conditions::{self, Link};
 use crate::generator::Spelled;
 use crate::layer::{Holding, NftChange, Reveal};
-use crate::machine::{Machine, Memory, RunError};
-use crate::memos;
-use crate::modules::Module;
+use crate::machine::{Machine, RunError};
 use crate::puzzle::Recognizer;
 use mojoscan_domain::record::{Memos, PuzzleName};
 use mojoscan_domain::{Bytes32, Coin, CoinId};
@@ -56,28 +54,24 @@ pub(crate) fn run(
         RunError::Failed(reason) => failed(&reason),
         RunError::Limit(limit) => limit,
     };
-    // a standard spend says all in its conditions: once they are read, nothing points to what its run has made
-    let standard = puzzle.module == Some(Module::Standard);
-    let before = machine.allocator.transparent_checkpoint();
-    let memory = if standard { Memory::Retentive } else { Memory::Forgetful };
-    let output = machine.run(spelled.puzzle, spelled.solution, memory).map_err(explain)?;
+    let before = machine.allocator.checkpoint();
+    let output = machine.run(spelled.puzzle, spelled.solution).map_err(explain)?;
     let read = conditions::read(&machine.allocator, output, id, &coin)
         .ok_or_else(|| failed("the puzzle does not return valid conditions"))?;
+    // nothing points to what the run has made any more
+    machine.allocator.restore_checkpoint(&before);
     let reveal = Reveal::read(machine, recognizer, &puzzle, spelled.solution, &coin);
-    let classified = reveal.children(machine, recognizer, &read.creates).map_err(explain)?;
-    let children = read.creates.iter().zip(classified.holdings).map(|(create, holding)| {
+    let classified = reveal.children(machine, &read.creates).map_err(explain)?;
+    machine.allocator.restore_checkpoint(&before);
+    let children = read.creates.into_iter().zip(classified.holdings).map(|(create, holding)| {
         let coin = Coin { parent: id, puzzle_hash: create.puzzle_hash, amount: create.amount };
-        Child { id: coin.id(), coin, holding, memos: memos::read(&machine.allocator, create.memos) }
+        Child { id: coin.id(), coin, holding, memos: create.memos }
     });
-    let children = children.collect();
-    if standard {
-        machine.allocator.restore_transparent_checkpoint(&before);
-    }
     Ok(Spend {
         id,
         coin,
         name: reveal.name,
-        children,
+        children: children.collect(),
         holdings: reveal.holdings,
         doubtful: reveal.doubtful,
         eve: reveal.eve,

@@ -3,7 +3,7 @@
 use crate::conditions::Link;
 use crate::spend::Spend;
 use mojoscan_domain::record::{PuzzleName, Transaction, TransactionType};
-use mojoscan_domain::{BURN, Bytes32, CoinId, Kind, PuzzleHash, SETTLEMENTS};
+use mojoscan_domain::{BURN, Bytes32, CoinId, Kind, SETTLEMENTS};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 
@@ -21,13 +21,19 @@ pub(crate) fn group(spends: &[Spend], spent: &HashMap<CoinId, usize>) -> Vec<Tra
     (0..spends.len()).filter_map(|index| by_root[groups.root(index)]).collect()
 }
 
+/// Joins what belongs together. Every key has one spend that stands for all that meet on it: a block can hold millions
+/// of announcements, each asserted by thousands of spends.
 fn join(spends: &[Spend], spent: &HashMap<CoinId, usize>, groups: &mut Groups) {
-    let by_puzzle = by_puzzle(spends);
-    let mut givers: HashMap<Bytes32, Vec<usize>> = HashMap::new();
+    let (mut keys, mut puzzles) = wanted(spends);
     for (index, spend) in spends.iter().enumerate() {
+        if let Some(first) = puzzles.get_mut(&spend.coin.puzzle_hash) {
+            groups.join(index, *first.get_or_insert(index));
+        }
         for link in &spend.links {
-            if let Link::Give(key) = link {
-                givers.entry(*key).or_default().push(index);
+            if let Link::Give(key) = link
+                && let Some(first) = keys.get_mut(key)
+            {
+                groups.join(index, *first.get_or_insert(index));
             }
         }
     }
@@ -36,35 +42,33 @@ fn join(spends: &[Spend], spent: &HashMap<CoinId, usize>, groups: &mut Groups) {
             groups.join(index, *parent);
         }
         for link in &spend.links {
-            let others = match link {
-                Link::Give(_) => &[][..],
-                Link::Take(key) => givers.get(key).map_or(&[][..], Vec::as_slice),
-                Link::WithCoin(coin) => spent.get(coin).map_or(&[][..], std::slice::from_ref),
-                Link::WithPuzzle(puzzle) => by_puzzle.get(puzzle).map_or(&[][..], Vec::as_slice),
+            let other = match link {
+                Link::Give(_) => None,
+                Link::Take(key) => keys.get(key).copied().flatten(),
+                Link::WithCoin(coin) => spent.get(coin).copied(),
+                Link::WithPuzzle(puzzle) => puzzles.get(puzzle).copied().flatten(),
             };
-            for other in others {
-                groups.join(index, *other);
+            if let Some(other) = other {
+                groups.join(index, other);
             }
         }
     }
 }
 
-/// The spends of each puzzle that some spend demands beside its own.
-fn by_puzzle(spends: &[Spend]) -> HashMap<PuzzleHash, Vec<usize>> {
-    let mut found: HashMap<PuzzleHash, Vec<usize>> = HashMap::new();
+/// By key or puzzle, the first spend that some spend wants beside its own; not known yet.
+type Wanted = HashMap<Bytes32, Option<usize>>;
+
+/// The keys that are asserted or received, and the puzzles that are demanded.
+fn wanted(spends: &[Spend]) -> (Wanted, Wanted) {
+    let (mut keys, mut puzzles) = (Wanted::new(), Wanted::new());
     for link in spends.iter().flat_map(|spend| &spend.links) {
-        if let Link::WithPuzzle(puzzle) = link {
-            found.entry(*puzzle).or_default();
+        match link {
+            Link::Take(key) => drop(keys.insert(*key, None)),
+            Link::WithPuzzle(puzzle) => drop(puzzles.insert(*puzzle, None)),
+            Link::Give(_) | Link::WithCoin(_) => {}
         }
     }
-    if !found.is_empty() {
-        for (index, spend) in spends.iter().enumerate() {
-            if let Some(spends) = found.get_mut(&spend.coin.puzzle_hash) {
-                spends.push(index);
-            }
-        }
-    }
-    found
+    (keys, puzzles)
 }
 
 fn transaction(spends: &[Spend], members: &[usize]) -> Transaction {

@@ -61,6 +61,9 @@ enum More {
         sender: Option<SenderFields>,
     },
     Spent {
+        /// Always empty: a spend does not say what was written on its coin.
+        #[serde(flatten)]
+        memos: MemoFields,
         conditional: bool,
         puzzle: &'static str,
         tags: Vec<&'static str>,
@@ -175,6 +178,7 @@ impl CoinLine {
             transaction_id: Some(Hex(spent.transaction.id)),
             transaction_type: Some(type_name(&spent.transaction)),
             more: More::Spent {
+                memos: memos(&Memos::default()),
                 conditional: spent.conditional,
                 puzzle: spent.puzzle.name(),
                 tags: spent.tags.iter().map(|tag| tag.name()).collect(),

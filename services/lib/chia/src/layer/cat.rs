@@ -1,12 +1,12 @@
 //! CATs, version 1 and 2, with or without a revocation layer (CHIP-0038).
 
 use super::{Holding, Layer, Reveal, coin_id, puzzle_hash};
+use crate::clvm;
 use crate::conditions::{self, Create};
 use crate::curry::curried;
 use crate::machine::{Machine, RunError};
 use crate::modules::Module;
 use crate::puzzle::{Puzzle, Recognizer};
-use crate::{clvm, memos};
 use clvm_utils::{TreeHash, tree_hash_atom};
 use clvmr::allocator::{Allocator, NodePtr};
 use mojoscan_domain::record::PuzzleName;
@@ -125,8 +125,7 @@ impl Cat {
         creates
             .iter()
             .map(|create| {
-                let hinted = memos::hint(&machine.allocator, create.memos);
-                let mut likely = hinted.into_iter().chain([own]).chain(SETTLEMENTS);
+                let mut likely = create.hint.into_iter().chain([own]).chain(SETTLEMENTS);
                 let owner = match likely.find(|owner| self.leads_to(*owner, create.puzzle_hash)) {
                     Some(owner) => Some(owner),
                     None => {
@@ -145,8 +144,9 @@ impl Cat {
     }
 
     fn leads_to(&self, owner: PuzzleHash, child: PuzzleHash) -> bool {
-        self.revocation.is_some_and(|revocation| self.shell.around(revocation.around(owner)) == child)
-            || self.shell.around(owner) == child
+        // a coin that a revocation layer does not wrap was revoked: then only the inner puzzle knows what it made
+        let inner = self.revocation.map_or(owner, |revocation| revocation.around(owner));
+        self.shell.around(inner) == child
     }
 
     /// The owners of what the inner puzzle creates, by full puzzle hash.

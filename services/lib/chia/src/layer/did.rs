@@ -3,11 +3,9 @@
 use super::{Holding, Layer, Reveal, singleton::Singleton};
 use crate::conditions::Create;
 use crate::curry::curried;
-use crate::memos;
 use crate::modules::Module;
 use crate::puzzle::Puzzle;
 use clvm_utils::TreeHash;
-use clvmr::allocator::Allocator;
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Kind, PuzzleHash};
 
@@ -42,10 +40,11 @@ impl Did {
 
     /// The heir belongs to its hint if the hint, with all else as it was, leads to its puzzle hash. Where it does not,
     /// the DID changed in a way that its parent's spend does not show, and only the full puzzle hash is certain.
-    pub(super) fn children(&self, a: &Allocator, creates: &[Create]) -> Vec<Holding> {
+    pub(super) fn children(&self, creates: &[Create]) -> Vec<Holding> {
         let [recovery, verifications, structure, metadata] = self.arguments;
         self.singleton.children(creates, |create| {
-            let owner = memos::hint(a, create.memos)
+            let owner = create
+                .hint
                 .filter(|hint| {
                     let p2 = TreeHash::new(hint.to_bytes());
                     let arguments = [p2, recovery, verifications, structure, metadata];

@@ -1,13 +1,13 @@
 //! NFTs: singletons with a state layer and an ownership layer (CHIP-0005).
 
 use super::{Holding, Layer, Reveal, puzzle_hash, singleton::Singleton};
+use crate::clvm;
 use crate::conditions::{self, Create};
 use crate::curry::curried;
 use crate::machine::{Machine, RunError};
 use crate::modules::Module;
 use crate::puzzle::{Puzzle, Recognizer};
-use crate::{clvm, memos};
-use clvm_utils::TreeHash;
+use clvm_utils::{TreeCache, TreeHash, tree_hash_atom, tree_hash_cached};
 use clvmr::allocator::{Allocator, NodePtr, SExp};
 use mojoscan_domain::record::PuzzleName;
 use mojoscan_domain::{Kind, PuzzleHash};
@@ -143,21 +143,16 @@ impl Nft {
 
     /// Finds out how the spend changes the NFT. Most spends only move it: then the hint, with all else as it was,
     /// leads to the new puzzle hash. Otherwise the layers are run one by one.
-    pub(super) fn change(
-        &self,
-        machine: &mut Machine,
-        recognizer: &mut Recognizer,
-        creates: &[Create],
-    ) -> Result<Change, RunError> {
+    pub(super) fn change(&self, machine: &mut Machine, creates: &[Create]) -> Result<Change, RunError> {
         let Some(heir) = creates.iter().find(|create| create.amount % 2 == 1) else {
             return Ok(Change::default());
         };
-        if let Some(p2) = memos::hint(&machine.allocator, heir.memos)
+        if let Some(p2) = heir.hint
             && self.leads_to(heir, &self.state, &self.owned_by(p2))
         {
             return Ok(Change { p2: Some(p2), ..Change::default() });
         }
-        match self.run_layers(machine, recognizer, heir) {
+        match self.run_layers(machine, heir) {
             Ok(change) => Ok(change),
             Err(RunError::Failed(_)) => Ok(Change::default()),
             Err(limit @ RunError::Limit(_)) => Err(limit),
@@ -172,26 +167,24 @@ impl Nft {
         self.singleton.around(state.around(ownership.hash())) == heir.puzzle_hash
     }
 
-    fn run_layers(
-        &self,
-        machine: &mut Machine,
-        recognizer: &mut Recognizer,
-        heir: &Create,
-    ) -> Result<Change, RunError> {
+    fn run_layers(&self, machine: &mut Machine, heir: &Create) -> Result<Change, RunError> {
+        let before = machine.allocator.checkpoint();
         let inner = machine.rerun(self.p2, self.p2_solution)?;
         let created = conditions::creates(&machine.allocator, inner);
         let Some(p2) = created.iter().find(|create| create.amount % 2 == 1).map(|create| create.puzzle_hash)
         else {
             return Ok(Change::default());
         };
-        let ownerships = self.ownerships(machine, recognizer, inner, &self.owned_by(p2))?;
+        let ownerships = self.ownerships(machine, inner, &self.owned_by(p2))?;
         let leads = |state: &State| ownerships.iter().find(|ownership| self.leads_to(heir, state, ownership));
         let mut found = leads(&self.state).map(|ownership| (self.state, ownership));
         if found.is_none() {
-            let states = self.states(machine, recognizer)?;
+            // each part of the spend is run again once at a time, in the room that the spend had
+            machine.allocator.restore_checkpoint(&before);
+            let states = self.states(machine)?;
             found = states.into_iter().find_map(|state| Some((state, leads(&state)?)));
         }
-        let nobody = recognizer.hash(&machine.allocator, NodePtr::NIL);
+        let nobody = tree_hash_atom(&[]);
         Ok(Change {
             p2: Some(p2),
             did: found.and_then(|(_, ownership)| {
@@ -205,18 +198,17 @@ impl Nft {
     fn ownerships(
         &self,
         machine: &mut Machine,
-        recognizer: &mut Recognizer,
         inner: NodePtr,
         unchanged: &Ownership,
     ) -> Result<Vec<Ownership>, RunError> {
-        let mut found = vec![*unchanged];
+        let (mut found, mut cache) = (vec![*unchanged], TreeCache::default());
         for arguments in requests(&machine.allocator, inner, CHANGE_OWNER) {
             let environment = list(machine, &[self.current_owner, inner, arguments])?;
             let output = machine.rerun(self.transfer_program, environment)?;
             if let Some([owner, program]) = clvm::take(&machine.allocator, output) {
-                let owner = recognizer.hash(&machine.allocator, owner);
+                let owner = tree_hash_cached(&machine.allocator, owner, &mut cache);
                 let kept = Ownership { owner, ..*unchanged };
-                let transfer_program = recognizer.hash(&machine.allocator, program);
+                let transfer_program = tree_hash_cached(&machine.allocator, program, &mut cache);
                 found.extend([kept, Ownership { transfer_program, ..kept }]);
             }
         }
@@ -224,8 +216,8 @@ impl Nft {
     }
 
     /// The changed state layers the spend may leave: as each `CHANGE_METADATA` makes it.
-    fn states(&self, machine: &mut Machine, recognizer: &mut Recognizer) -> Result<Vec<State>, RunError> {
-        let mut found = vec![];
+    fn states(&self, machine: &mut Machine) -> Result<Vec<State>, RunError> {
+        let (mut found, mut cache) = (vec![], TreeCache::default());
         let output = machine.rerun(self.layer.0, self.layer.1)?;
         for arguments in requests(&machine.allocator, output, CHANGE_METADATA) {
             let Some([updater, solution]) = clvm::take(&machine.allocator, arguments) else { continue };
@@ -233,8 +225,8 @@ impl Nft {
             let output = machine.rerun(updater, environment)?;
             let a = &machine.allocator;
             if let Some([metadata, updater]) = clvm::first(a, output).and_then(|new| clvm::take(a, new)) {
-                let metadata = recognizer.hash(a, metadata);
-                let updater = recognizer.hash(a, updater);
+                let metadata = tree_hash_cached(a, metadata, &mut cache);
+                let updater = tree_hash_cached(a, updater, &mut cache);
                 found.push(State { metadata, updater, ..self.state });
             }
         }
