@@ -57,21 +57,25 @@ struct Demo {
     /// Whom it is asked about.
     address: String,
     service: Service,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 async fn demo() -> Demo {
     let folder = tempfile::tempdir().unwrap();
-    let service = Service::start(&ServiceOptions {
+    let service = start(&folder, "demo");
+    service.reach(last_peak()).await;
+    let address = addresses().swap_remove(0);
+    Demo { raw: Raw::new(&service.url), address, service, folder }
+}
+
+fn start(folder: &TempDir, source: &str) -> Service {
+    Service::start(&ServiceOptions {
         program: env!("CARGO_BIN_EXE_mojoscan-service").into(),
-        source: "demo".to_owned(),
+        source: source.to_owned(),
         network: "simulator0".to_owned(),
         data: folder.path().join("data"),
         failpoints: None,
-    });
-    service.reach(last_peak()).await;
-    let address = addresses().swap_remove(0);
-    Demo { raw: Raw::new(&service.url), address, service, _folder: folder }
+    })
 }
 
 /// The last peak of the bundled recording: its last entry but the checksum.
@@ -167,14 +171,26 @@ async fn what_is_no_address_is_refused() {
         assert_eq!(demo.one(path, &good.to_uppercase()).answers(), plain);
         demo.one(path, &encode_address(Network::Simulator0, Bytes32::new([0xed; 32]))).answers();
     }
-    // several addresses
-    let several = |count: usize| vec![good.as_str(); count].join(",");
+    demo.comes_through();
+}
+
+#[tokio::test]
+async fn several_addresses_are_taken_where_they_have_one_answer() {
+    let mut demo = demo().await;
+    let good = demo.address.clone();
+    let other = encode_address(Network::Mainnet, Bytes32::new([7; 32]));
+    let several = |count: u8| {
+        let addresses = (0..count).map(|n| encode_address(Network::Simulator0, Bytes32::new([n; 32])));
+        addresses.collect::<Vec<_>>().join(",")
+    };
     for path in SINGLE {
         demo.one(path, &several(2)).refuses(400, "invalid_address");
     }
     demo.one("balance", &several(10)).answers();
     demo.one("balance", &several(11)).refuses(400, "too_many_addresses");
     demo.one("balance", &several(100)).refuses(400, "too_many_addresses");
+    // equal ones count once
+    demo.one("balance", &[good.as_str(); 11].join(",")).answers();
     demo.one("balance", &format!("{good},{other}")).refuses(400, "wrong_network");
     for list in
         [",", &format!("{good},"), &format!(",{good}"), &format!("{good},,{good}"), &format!("{good};{good}")]
@@ -333,6 +349,7 @@ async fn targets_and_methods_that_are_wrong_are_refused() {
     for target in [good.as_str(), "/nope"] {
         let options = demo.raw.ask("OPTIONS", target, asked);
         assert_eq!((options.status, options.header("access-control-allow-origin")), (200, Some("*")));
+        assert!(options.header("x-request-id").is_some(), "{options:?}");
     }
     // too long for this service, and too long for HTTP
     let padded = |length: usize| format!("{good}?x={}", "a".repeat(length - good.len() - 3));
@@ -342,15 +359,38 @@ async fn targets_and_methods_that_are_wrong_are_refused() {
         demo.raw.get(format!("/{}", "a".repeat(length))).refuses(400, "uri_too_long");
         demo.raw.get(format!("/address/balance/{}", vec![demo.address.as_str(); length / 62].join(",")));
     }
-    for length in [70_000, 200_000] {
-        let refused = demo.raw.get(padded(length)).status;
-        assert!(matches!(refused, 400 | 414 | 431), "{refused}");
+    demo.raw.get(padded(70_000)).refuses(400, "uri_too_long");
+    for length in [200_000, 2_000_000] {
+        demo.raw.get(padded(length)).refuses(400, "head_too_large");
     }
+    let many: String = (0..70).map(|n| format!("X-{n}: {n}\r\n")).collect();
+    demo.raw.ask("GET", &good, &many).refuses(400, "head_too_large");
     // what is no HTTP is refused before it is a request
     for target in [&b"/address\0/x"[..], b"/a b", b"/\x7f\x01", b"address", b"/<script>", b"", b"/\xff\xfe"] {
         let refused = demo.raw.get(target);
         assert!(matches!(refused.status, 400 | 404), "{refused:?}");
+        refused.failure();
     }
+    demo.comes_through();
+}
+
+/// What was heard of the chain is known again after a restart, also while nothing answers.
+#[tokio::test]
+async fn a_restart_without_a_source_answers_what_it_answered_before() {
+    let mut demo = demo().await;
+    let target = format!("/address/xch-balance/{}", demo.address);
+    let headers = ["x-as-of-height", "x-as-of-hash", "x-as-of-age", "x-tip-height"];
+    let ask = |demo: &mut Demo| {
+        let reply = demo.raw.get(&target);
+        let headers = headers.map(|name| reply.header(name).map(str::to_owned));
+        (reply.answers(), headers)
+    };
+    let before = ask(&mut demo);
+    demo.service.kill_now();
+    demo.service = start(&demo.folder, "peer://127.0.0.1:1");
+    demo.raw = Raw::new(&demo.service.url);
+    demo.service.reach(last_peak()).await;
+    assert_eq!(ask(&mut demo), before);
     demo.comes_through();
 }
 

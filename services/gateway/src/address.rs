@@ -13,7 +13,7 @@ pub(crate) mod xch_transaction;
 mod pages;
 mod shapes;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::gateway::Gateway;
 use crate::query::{self, Query};
 use axum::extract::{FromRequestParts, Path};
@@ -33,9 +33,12 @@ impl FromRequestParts<Gateway> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, gateway: &Gateway) -> Result<Self, ApiError> {
-        let Path(address) = Path::<String>::from_request_parts(parts, gateway)
-            .await
-            .map_err(|_| ApiError::bad_request("invalid_address", "address: it is not valid UTF-8"))?;
+        let Path(address) = Path::<String>::from_request_parts(parts, gateway).await.map_err(|_| {
+            ApiError::bad_request(
+                ErrorCode::InvalidAddress,
+                "address: it is not valid UTF-8; expected an address",
+            )
+        })?;
         Ok(Self { address, uri: parts.uri.clone(), headers: parts.headers.clone() })
     }
 }

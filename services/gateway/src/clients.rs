@@ -26,16 +26,26 @@ pub struct AsOf {
 pub struct Heard {
     /// The height of the node's peak.
     pub peak_height: u32,
-    /// When, in milliseconds since 1970; none when nothing more can come.
+    /// When, in milliseconds since 1970; none when nothing more can come, and 0 before anything has.
     pub at_ms: Option<u64>,
 }
 
 impl Heard {
-    /// Whole seconds since then; 0 when nothing more can come.
-    pub fn age_seconds(&self) -> u64 {
+    /// Whole seconds since then; 0 when nothing more can come, and none before anything has.
+    pub fn age_seconds(&self) -> Option<u64> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let now = u64::try_from(now).unwrap_or(u64::MAX);
-        self.at_ms.map_or(0, |at| now.saturating_sub(at) / 1000)
+        match self.at_ms {
+            None => Some(0),
+            Some(0) => None,
+            Some(at) => Some(now.saturating_sub(at) / 1000),
+        }
+    }
+
+    /// Of two, the one that was longer ago.
+    fn longer_ago(self, other: Self) -> Self {
+        let key = |heard: &Self| heard.at_ms.unwrap_or(u64::MAX);
+        if key(&other) < key(&self) { other } else { self }
     }
 }
 

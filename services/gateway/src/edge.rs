@@ -1,7 +1,7 @@
 //! What is done around every request: its id, its limits, the error envelope, CORS, metrics.
 
 use crate::answer::{AS_OF_AGE, AS_OF_HASH, AS_OF_HEIGHT, TIP_HEIGHT};
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -18,7 +18,7 @@ use tracing::{Instrument, info_span};
 /// The id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest request target, in bytes.
-const URI_BYTES_MAX: usize = 8 * 1024;
+pub(crate) const URI_BYTES_MAX: usize = 8 * 1024;
 /// Longest request id taken over from a client, in characters.
 const REQUEST_ID_MAX: usize = 128;
 /// Longest time for a request.
@@ -45,21 +45,17 @@ impl Edge {
     }
 }
 
+/// Headers that scripts of other origins may read.
+pub(crate) const EXPOSED: [HeaderName; 7] =
+    [AS_OF_HEIGHT, AS_OF_HASH, AS_OF_AGE, TIP_HEIGHT, REQUEST_ID, header::ETAG, header::RETRY_AFTER];
+
 /// Everything may be read from anywhere.
 pub(crate) fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(Any)
         .allow_headers(Any)
         .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::OPTIONS])
-        .expose_headers([
-            AS_OF_HEIGHT,
-            AS_OF_HASH,
-            AS_OF_AGE,
-            TIP_HEIGHT,
-            REQUEST_ID,
-            header::ETAG,
-            header::RETRY_AFTER,
-        ])
+        .expose_headers(EXPOSED)
         .max_age(Duration::from_secs(24 * 3600))
         // answers are the same for every origin: caches may share them
         .vary([])
@@ -75,7 +71,7 @@ pub(crate) async fn wrap(State(edge): State<Edge>, mut request: Request, next: N
     }
     let span = info_span!("request", %method, route, request_id = id);
     mojoscan_runtime::telemetry::extract(&span, request.headers());
-    let mut response = limited(&edge, request, next).instrument(span).await;
+    let mut response = next.run(request).instrument(span).await;
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         write_envelope(&mut response, &error, &id);
     }
@@ -94,19 +90,21 @@ pub(crate) async fn wrap(State(edge): State<Edge>, mut request: Request, next: N
 }
 
 /// Refuses what is too large or too much, and what takes too long.
-async fn limited(edge: &Edge, request: Request, next: Next) -> Response {
+pub(crate) async fn limit(State(edge): State<Edge>, request: Request, next: Next) -> Response {
     let length = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if length > URI_BYTES_MAX {
         let message = format!("the request target has {length} bytes; at most {URI_BYTES_MAX} are taken");
-        return ApiError::bad_request("uri_too_long", message).into_response();
+        return ApiError::bad_request(ErrorCode::UriTooLong, message).into_response();
     }
     let Ok(_place) = edge.places.try_acquire() else {
-        return ApiError::unavailable("overloaded", "too many requests at a time; try again soon")
+        return ApiError::unavailable(ErrorCode::Overloaded, "too many requests at a time; try again soon")
             .into_response();
     };
     match tokio::time::timeout(REQUEST_TIME_MAX, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => ApiError::unavailable("timeout", "the answer took too long; try again").into_response(),
+        Err(_) => {
+            ApiError::unavailable(ErrorCode::Timeout, "the answer took too long; try again").into_response()
+        }
     }
 }
 
@@ -129,5 +127,10 @@ fn request_id(request: &Request) -> String {
         .filter(|id| {
             (1..=REQUEST_ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
         })
-        .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), str::to_owned)
+        .map_or_else(new_request_id, str::to_owned)
+}
+
+/// A request id that nobody has had.
+pub(crate) fn new_request_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
 }

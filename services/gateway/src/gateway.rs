@@ -2,10 +2,10 @@
 
 use crate::answer::Answer;
 use crate::cache::{Answers, Entry, Key};
-use crate::clients::AsOf;
 use crate::clients::address::AddressClient;
+use crate::clients::{AsOf, Heard};
 use crate::config::GatewayConfig;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use mojoscan_domain::{Network, PuzzleHash, address};
 use serde::Serialize;
 use std::future::Future;
@@ -51,9 +51,15 @@ impl Gateway {
         let Some(heard) = positions.heard else {
             return Err("the address service was not heard from".to_owned());
         };
-        let age = heard.age_seconds();
+        self.age_seconds(heard).map_err(|error| error.message)
+    }
+
+    /// How long ago the chain was heard from, unless that is too long.
+    fn age_seconds(&self, heard: Heard) -> Result<u64, ApiError> {
+        let age = heard.age_seconds().ok_or_else(ApiError::not_ready)?;
         if age > self.0.max_staleness.as_secs() {
-            return Err(format!("the chain was last heard from {age} seconds ago"));
+            let message = format!("the chain was last heard from {age} seconds ago");
+            return Err(ApiError::unavailable(ErrorCode::Stale, message));
         }
         Ok(age)
     }
@@ -71,11 +77,7 @@ impl Gateway {
         };
         let entry = self.0.answers.get(positions.generation, key, made).await?;
         let heard = self.0.address.positions().heard.unwrap_or(entry.as_of.heard);
-        let age_seconds = heard.age_seconds();
-        if age_seconds > self.0.max_staleness.as_secs() {
-            let message = format!("the chain was last heard from {age_seconds} seconds ago");
-            return Err(ApiError::unavailable("stale", message));
-        }
+        let age_seconds = self.age_seconds(heard)?;
         Ok(Answer { entry, peak_height: heard.peak_height, age_seconds })
     }
 }

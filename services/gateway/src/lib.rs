@@ -16,6 +16,7 @@ mod gateway;
 mod number;
 mod openapi;
 mod query;
+mod refusal;
 mod routes;
 mod serve;
 

@@ -1,6 +1,6 @@
 //! Reads and checks what a request asks for.
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use mojoscan_domain::{Network, PuzzleHash, address};
 use std::borrow::Cow;
 
@@ -18,6 +18,10 @@ const UNSUPPORTED: [&str; 11] = [
     "block",
     "timestamp",
 ];
+/// What mainnet is called.
+const MAIN_NAMES: [&str; 2] = ["mainnet", "xch"];
+/// What the test network served is called, whichever it is.
+const TEST_NAMES: [&str; 7] = ["testnet", "testnet10", "testnet11", "tn10", "txch", "txch11", "simulator0"];
 /// Most items of a page.
 const COUNT_MAX: u32 = 1_000;
 /// Items of a page without `count`.
@@ -34,12 +38,17 @@ impl<'a> Query<'a> {
     pub(crate) fn read(query: Option<&'a str>, network: Network) -> Result<Self, ApiError> {
         let query = Self(url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect());
         if let Some((name, _)) = query.0.iter().find(|(name, _)| UNSUPPORTED.contains(&name.as_ref())) {
-            return Err(ApiError::bad_request("unsupported_parameter", format!("{name}: not served here")));
+            return Err(ApiError::bad_request(
+                ErrorCode::UnsupportedParameter,
+                format!("{name}: not served here; leave it out"),
+            ));
         }
         query.network(network)?;
         match query.one("Version")? {
             None | Some("1") => Ok(query),
-            Some(_) => Err(ApiError::bad_request("unknown_version", "Version: the only version is 1")),
+            Some(_) => {
+                Err(ApiError::bad_request(ErrorCode::UnknownVersion, "Version: the only version is 1"))
+            }
         }
     }
 
@@ -54,18 +63,12 @@ impl<'a> Query<'a> {
 
     fn network(&self, served: Network) -> Result<(), ApiError> {
         let Some(name) = self.one("network")? else { return Ok(()) };
-        let main = match name.to_ascii_lowercase().as_str() {
-            "mainnet" | "xch" => true,
-            "testnet" | "testnet10" | "testnet11" | "tn10" | "txch" | "txch11" | "simulator0" => false,
-            _ => {
-                let message = "network: mainnet, testnet10, testnet11 or simulator0";
-                return Err(ApiError::bad_request("unknown_network", message));
-            }
-        };
-        if main == (served == Network::Mainnet) {
+        let names = if served == Network::Mainnet { &MAIN_NAMES[..] } else { &TEST_NAMES[..] };
+        if names.contains(&name.to_ascii_lowercase().as_str()) {
             return Ok(());
         }
-        Err(ApiError::bad_request("unknown_network", format!("network: this deployment serves {served}")))
+        let message = format!("network: this deployment serves {served}; {} name it", names.join(", "));
+        Err(ApiError::bad_request(ErrorCode::UnknownNetwork, message))
     }
 
     /// `count`: items of a page.
@@ -102,18 +105,18 @@ impl<'a> Query<'a> {
 pub(crate) fn address(network: Network, text: &str) -> Result<PuzzleHash, ApiError> {
     if text.len() > 4 && text.to_ascii_lowercase().ends_with(".xch") {
         let message = "address: .xch names cannot be looked up here at present; give the address";
-        return Err(ApiError::unavailable("names_unavailable", message));
+        return Err(ApiError::unavailable(ErrorCode::NamesUnavailable, message));
     }
     let prefix = network.address_prefix();
     address::decode_address(network, text).map_err(|error| match error {
         address::ParseIdError::Prefix { found, .. } if matches!(found.as_str(), "xch" | "txch") => {
             let message =
                 format!("address: this deployment serves {network}, whose addresses begin with {prefix}1");
-            ApiError::bad_request("wrong_network", message)
+            ApiError::bad_request(ErrorCode::WrongNetwork, message)
         }
         error => {
             let message = format!("address: {error}; expected an address that begins with {prefix}1");
-            ApiError::bad_request("invalid_address", message)
+            ApiError::bad_request(ErrorCode::InvalidAddress, message)
         }
     })
 }
@@ -121,22 +124,21 @@ pub(crate) fn address(network: Network, text: &str) -> Result<PuzzleHash, ApiErr
 /// Reads one address or several, separated by commas. An address given twice counts once.
 pub(crate) fn addresses(network: Network, text: &str) -> Result<Vec<PuzzleHash>, ApiError> {
     let mut found: Vec<PuzzleHash> = vec![];
-    let parts: Vec<&str> = text.split(',').collect();
-    if parts.len() > ADDRESSES_MAX {
-        let message = format!("address: at most {ADDRESSES_MAX} addresses, not {}", parts.len());
-        return Err(ApiError::bad_request("too_many_addresses", message));
-    }
-    for part in parts {
-        let owner = address(network, part.trim())?;
+    for part in text.split(',') {
+        let owner = address(network, part)?;
         if !found.contains(&owner) {
             found.push(owner);
         }
+    }
+    if found.len() > ADDRESSES_MAX {
+        let message = format!("address: at most {ADDRESSES_MAX} addresses, not {}", found.len());
+        return Err(ApiError::bad_request(ErrorCode::TooManyAddresses, message));
     }
     Ok(found)
 }
 
 fn invalid(name: &str, allowed: &str) -> ApiError {
-    ApiError::bad_request("invalid_parameter", format!("{name}: {allowed}"))
+    ApiError::bad_request(ErrorCode::InvalidParameter, format!("{name}: {allowed}"))
 }
 
 #[cfg(test)]
@@ -147,8 +149,9 @@ mod tests {
         Query::read(Some(query), Network::Simulator0)
     }
 
-    fn code<T>(result: Result<T, ApiError>) -> &'static str {
-        result.err().map_or("none", |error| error.code)
+    fn code<T>(result: Result<T, ApiError>) -> String {
+        let code = |error: ApiError| serde_json::to_value(error.code).unwrap().as_str().unwrap().to_owned();
+        result.err().map_or_else(|| "none".to_owned(), code)
     }
 
     #[test]
@@ -221,8 +224,10 @@ mod tests {
             assert_eq!(code(one(bad)), "invalid_address", "{bad}");
         }
         let several = |text: &str| addresses(Network::Simulator0, text);
-        assert_eq!(several(&format!("{good}, {good}")).unwrap().len(), 1);
-        assert_eq!(code(several(&[good.as_str(); 11].join(","))), "too_many_addresses");
+        assert_eq!(several(&[good.as_str(); 11].join(",")).unwrap().len(), 1);
+        let many = (0..11).map(|n| address::encode_address(Network::Simulator0, [n; 32].into()));
+        assert_eq!(code(several(&many.collect::<Vec<_>>().join(","))), "too_many_addresses");
+        assert_eq!(code(several(&format!("{good}, {good}"))), "invalid_address");
         assert_eq!(code(several(&format!("{good},"))), "invalid_address");
     }
 }

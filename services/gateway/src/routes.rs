@@ -15,6 +15,7 @@ use axum::routing::get;
 
 /// The whole public interface.
 pub fn router(gateway: Gateway, config: &GatewayConfig) -> Router {
+    let edge = Edge::new(config.requests_max);
     Router::new()
         .route("/address/balance/{address}", get(balance::handle))
         .route("/address/cat-balance/{address}", get(cat_balance::handle))
@@ -30,6 +31,7 @@ pub fn router(gateway: Gateway, config: &GatewayConfig) -> Router {
         .fallback(|| async { ApiError::not_found() })
         .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
         .with_state(gateway)
-        .layer(middleware::from_fn_with_state(Edge::new(config.requests_max), edge::wrap))
+        .layer(middleware::from_fn_with_state(edge.clone(), edge::limit))
         .layer(edge::cors())
+        .layer(middleware::from_fn_with_state(edge, edge::wrap))
 }

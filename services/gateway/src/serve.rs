@@ -1,5 +1,6 @@
 //! Serves HTTP/1.1 and HTTP/2, within limits, and stops without cutting anybody off.
 
+use crate::refusal::Enveloped;
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -16,9 +17,9 @@ use tracing::{debug, warn};
 /// Longest time for a client to send its request's head, also between requests of a connection.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// Most headers of a request.
-const HEADERS_MAX: usize = 64;
+pub(crate) const HEADERS_MAX: usize = 64;
 /// Most bytes of a request's head.
-const HEAD_BYTES_MAX: usize = 80 * 1024;
+pub(crate) const HEAD_BYTES_MAX: usize = 80 * 1024;
 /// Most requests at a time on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 100;
 /// Longest time for connections to end once the process is told to stop.
@@ -49,7 +50,7 @@ pub async fn serve(
             }
         };
         let service = TowerToHyperService::new(router.clone());
-        let connection = server.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = server.serve_connection(TokioIo::new(Enveloped::new(stream)), service).into_owned();
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = connection.await {

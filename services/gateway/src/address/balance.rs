@@ -4,7 +4,7 @@ use super::Asked;
 use super::shapes::{Nft, SUCCESS, Token, Xch};
 use crate::cache::Key;
 use crate::clients::address::{Balances, Nfts};
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, ErrorCode};
 use crate::gateway::Gateway;
 use crate::number::{Exact, Mojos};
 use axum::extract::State;
@@ -81,10 +81,9 @@ pub(crate) struct Flows {
 ///
 /// XCH without dust, CATs and NFTs of one address, or the sums over up to ten, separated by commas. An address given
 /// twice counts once.
-#[utoipa::path(get, path = "/address/balance/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "balance", path = "/address/balance/{address}", tag = "address",
     params(("address" = String, Path, description = "1 to 10 addresses of the network served, separated by commas")),
-    responses((status = 200, body = CombinedBalance), (status = 400, body = Failure),
-              (status = 503, body = Failure)))]
+    responses((status = 200, body = CombinedBalance)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     asked.query(&gateway)?;
     let owners = asked.owners(&gateway)?;
@@ -98,7 +97,10 @@ pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Resu
                 return Ok((as_of, combined(&gateway, &owners, &balances, &nfts)));
             }
         }
-        Err(ApiError::unavailable("moving", "blocks came between the parts of the answer; try again"))
+        Err(ApiError::unavailable(
+            ErrorCode::Moving,
+            "blocks came between the parts of the answer; try again",
+        ))
     };
     Ok(gateway.answer(key, compose).await?.respond(&asked.headers))
 }

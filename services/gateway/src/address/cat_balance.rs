@@ -3,7 +3,7 @@
 use super::Asked;
 use super::shapes::{SUCCESS, Token};
 use crate::cache::Key;
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use axum::extract::State;
 use axum::response::Response;
@@ -19,9 +19,9 @@ pub(crate) struct CatBalance {
 }
 
 /// CAT balances.
-#[utoipa::path(get, path = "/address/cat-balance/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "cat_balance", path = "/address/cat-balance/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served")),
-    responses((status = 200, body = CatBalance), (status = 400, body = Failure), (status = 503, body = Failure)))]
+    responses((status = 200, body = CatBalance)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     asked.query(&gateway)?;
     let owners = vec![asked.owner(&gateway)?];

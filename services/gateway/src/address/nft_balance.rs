@@ -3,7 +3,7 @@
 use super::Asked;
 use super::shapes::{Nft, SUCCESS};
 use crate::cache::Key;
-use crate::error::{ApiError, Failure};
+use crate::error::{ApiError, ErrorCode};
 use crate::gateway::Gateway;
 use axum::extract::State;
 use axum::response::Response;
@@ -24,9 +24,9 @@ pub(crate) struct NftBalance {
 /// NFTs held.
 ///
 /// At most 10,000; an address that holds more is answered with 400 `too_many`.
-#[utoipa::path(get, path = "/address/nft-balance/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "nft_balance", path = "/address/nft-balance/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served")),
-    responses((status = 200, body = NftBalance), (status = 400, body = Failure), (status = 503, body = Failure)))]
+    responses((status = 200, body = NftBalance)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     asked.query(&gateway)?;
     let owners = vec![asked.owner(&gateway)?];
@@ -39,7 +39,7 @@ pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Resu
                  /address/nft-transaction/{{address}}",
                 nfts.total
             );
-            return Err(ApiError::bad_request("too_many", message));
+            return Err(ApiError::bad_request(ErrorCode::TooMany, message));
         }
         let balance = found.iter().flat_map(|nfts| &nfts.held).map(|(nft, _)| Nft::new(*nft)).collect();
         Ok((as_of, NftBalance { status: SUCCESS, balance }))

@@ -5,7 +5,7 @@ use super::pages::{Wanted, paged};
 use super::shapes::{Common, Other, Paged, SUCCESS};
 use crate::cache::Key;
 use crate::clients::address::{List, Transfer};
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use axum::extract::State;
 use axum::response::Response;
@@ -36,13 +36,12 @@ pub(crate) struct NftItem {
 /// NFT history.
 ///
 /// What was sent and what was received, each paged by itself.
-#[utoipa::path(get, path = "/address/nft-transaction/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "nft_transaction", path = "/address/nft-transaction/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("count" = Option<u32>, Query, description = "items of each list; 1 to 1000, 100 without"),
            ("send_cursor" = Option<u64>, Query, description = "next_cursor of the page before"),
            ("received_cursor" = Option<u64>, Query, description = "next_cursor of the page before")),
-    responses((status = 200, body = NftTransactions), (status = 400, body = Failure),
-              (status = 503, body = Failure)))]
+    responses((status = 200, body = NftTransactions)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     let wanted = Wanted::both(&asked, &gateway, List::NftSent, List::NftReceived)?;
     let key = Key { route: "nft-transaction", owners: vec![wanted.owner], parameters: wanted.parameters() };

@@ -110,6 +110,7 @@ impl Common {
 pub(crate) struct Other {
     /// To whom it went. Only in lists of what was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
     pub(crate) to: Option<String>,
     /// Who sent it; null for a farming reward. Only in lists of what was received.
     #[serde(skip_serializing_if = "Option::is_none")]

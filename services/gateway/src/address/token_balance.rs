@@ -3,7 +3,7 @@
 use super::Asked;
 use super::shapes::{SUCCESS, Token};
 use crate::cache::Key;
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::number::Exact;
 use axum::extract::State;
@@ -37,9 +37,9 @@ pub(crate) struct PricedToken {
 }
 
 /// Token (CAT) balances.
-#[utoipa::path(get, path = "/address/token-balance/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "token_balance", path = "/address/token-balance/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served")),
-    responses((status = 200, body = TokenBalance), (status = 400, body = Failure), (status = 503, body = Failure)))]
+    responses((status = 200, body = TokenBalance)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     asked.query(&gateway)?;
     let owners = vec![asked.owner(&gateway)?];

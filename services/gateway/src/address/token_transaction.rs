@@ -5,7 +5,7 @@ use super::pages::{Wanted, paged};
 use super::shapes::{Common, Other, Paged, SUCCESS};
 use crate::cache::Key;
 use crate::clients::address::{List, Transfer};
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::number::Exact;
 use axum::extract::State;
@@ -41,13 +41,12 @@ pub(crate) struct TokenItem {
 /// Token (CAT) history.
 ///
 /// What was sent and what was received, each paged by itself. Coins an address pays to itself are in neither list.
-#[utoipa::path(get, path = "/address/token-transaction/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "token_transaction", path = "/address/token-transaction/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("count" = Option<u32>, Query, description = "items of each list; 1 to 1000, 100 without"),
            ("send_cursor" = Option<u64>, Query, description = "next_cursor of the page before"),
            ("received_cursor" = Option<u64>, Query, description = "next_cursor of the page before")),
-    responses((status = 200, body = TokenTransactions), (status = 400, body = Failure),
-              (status = 503, body = Failure)))]
+    responses((status = 200, body = TokenTransactions)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     let wanted = Wanted::both(&asked, &gateway, List::CatSent, List::CatReceived)?;
     let key = Key { route: "token-transaction", owners: vec![wanted.owner], parameters: wanted.parameters() };

@@ -4,7 +4,7 @@ use super::Asked;
 use super::shapes::SUCCESS;
 use crate::cache::Key;
 use crate::clients::address::CoinEntry;
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::number::Exact;
 use axum::extract::State;
@@ -63,7 +63,8 @@ pub(crate) struct CoinObject {
     amount: String,
     /// In mojos.
     amount_mojo: String,
-    /// What spent it; null while it is unspent.
+    /// What spent it: `coinbase`, `transfer`, `nft_transfer`, `nft_mint`, `offer`, `cat_issue`, `cat_melt`, `did`,
+    /// `nft_update`, `burn` or `other`; null while it is unspent.
     spend_txn_type: Option<&'static str>,
     /// `confirmed_time` in seconds since 1970.
     timestamp: u64,
@@ -82,9 +83,9 @@ pub(crate) struct CoinObject {
 /// Coins of an address.
 ///
 /// Newest first, at most 1,000. Change is here, unlike in the lists.
-#[utoipa::path(get, path = "/address/transactions/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "transactions", path = "/address/transactions/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served")),
-    responses((status = 200, body = Transactions), (status = 400, body = Failure), (status = 503, body = Failure)))]
+    responses((status = 200, body = Transactions)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     asked.query(&gateway)?;
     let owner = asked.owner(&gateway)?;

@@ -3,7 +3,7 @@
 use super::Asked;
 use super::shapes::{SUCCESS, Xch};
 use crate::cache::Key;
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use axum::extract::State;
 use axum::response::Response;
@@ -21,12 +21,12 @@ pub(crate) struct XchBalance {
 
 /// XCH balance.
 ///
-/// Counts unspent XCH coins, not the mojos inside CAT, NFT, DID or other singleton coins. Without `include_dust`, coins
-/// below 10,000 mojos are left out. Change and fees are in no list, so lists do not add up to balances.
-#[utoipa::path(get, path = "/address/xch-balance/{address}", tag = "address",
+/// Counts unspent XCH coins, not the mojos inside CAT, NFT, DID or other singleton coins. Without `include_dust`, dust
+/// (coins below 10,000 mojos, unless this deployment has another limit) is left out. Change and fees are in no list, so lists do not add up to balances.
+#[utoipa::path(get, operation_id = "xch_balance", path = "/address/xch-balance/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("include_dust" = Option<bool>, Query, description = "count dust coins too; false without")),
-    responses((status = 200, body = XchBalance), (status = 400, body = Failure), (status = 503, body = Failure)))]
+    responses((status = 200, body = XchBalance)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     let dust = asked.query(&gateway)?.flag("include_dust", false)?;
     let owners = vec![asked.owner(&gateway)?];

@@ -5,7 +5,7 @@ use super::pages::{Wanted, paged};
 use super::shapes::{Common, Other, Paged, SUCCESS};
 use crate::cache::Key;
 use crate::clients::address::{List, Page, Transfer};
-use crate::error::{ApiError, Failure};
+use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::number::Exact;
 use axum::extract::State;
@@ -52,9 +52,10 @@ const LISTS: [(List, &str, bool, &str); 4] = [
 
 /// XCH history.
 ///
-/// What was sent and what was received, dust (below 10,000 mojos) apart, each list paged by itself. Coins an address
+/// What was sent and what was received, dust (below 10,000 mojos, unless this deployment has another limit)
+/// apart, each list paged by itself. Coins an address
 /// pays to itself are in no list, nor are fees, so lists do not add up to balances.
-#[utoipa::path(get, path = "/address/xch-transaction/{address}", tag = "address",
+#[utoipa::path(get, operation_id = "xch_transaction", path = "/address/xch-transaction/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("count" = Option<u32>, Query, description = "items of each list; 1 to 1000, 100 without"),
            ("include_send" = Option<bool>, Query, description = "true without"),
@@ -65,8 +66,7 @@ const LISTS: [(List, &str, bool, &str); 4] = [
            ("received_cursor" = Option<u64>, Query, description = "next_cursor of the page before"),
            ("send_dust_cursor" = Option<u64>, Query, description = "next_cursor of the page before"),
            ("received_dust_cursor" = Option<u64>, Query, description = "next_cursor of the page before")),
-    responses((status = 200, body = XchTransactions), (status = 400, body = Failure),
-              (status = 503, body = Failure)))]
+    responses((status = 200, body = XchTransactions)))]
 pub(crate) async fn handle(State(gateway): State<Gateway>, asked: Asked) -> Result<Response, ApiError> {
     let wanted = wanted(&asked, &gateway)?;
     let key = Key { route: "xch-transaction", owners: vec![wanted.owner], parameters: wanted.parameters() };

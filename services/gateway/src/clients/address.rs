@@ -214,7 +214,7 @@ impl AddressClient {
         let malformed = |status| ApiError::from_service("address", &status);
         let as_of = as_of.map_err(malformed)?;
         let Some(block) = as_of.block else {
-            return Err(ApiError::unavailable("not_ready", "no block was read yet; try again soon"));
+            return Err(ApiError::not_ready());
         };
         let block = block_id(&block).map_err(malformed)?;
         let heard = Heard { peak_height: as_of.peak_height, at_ms: as_of.heard_at_ms };
@@ -321,11 +321,7 @@ impl Positions {
             let block = as_of.block.as_ref().and_then(|block| block_id(block).ok());
             shards.insert(as_of.shard, (as_of.epoch, block));
             let this = Heard { peak_height: as_of.peak_height, at_ms: as_of.heard_at_ms };
-            heard =
-                Some(heard.map_or(
-                    this,
-                    |other| if other.age_seconds() > this.age_seconds() { other } else { this },
-                ));
+            heard = Some(heard.map_or(this, |other| other.longer_ago(this)));
         }
         let moved = shards != self.shards;
         self.generation += u64::from(moved);

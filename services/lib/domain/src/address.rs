@@ -63,7 +63,12 @@ pub fn decode(prefix: &str, text: &str) -> Result<Bytes32, ParseIdError> {
         return Err(ParseIdError::Prefix { found, expected: prefix.to_owned() });
     }
     let bytes: Vec<u8> = parsed.byte_iter().collect();
-    Bytes32::try_from(bytes.as_slice()).map_err(|_| ParseIdError::Length(bytes.len()))
+    let id = Bytes32::try_from(bytes.as_slice()).map_err(|_| ParseIdError::Length(bytes.len()))?;
+    // the last character has four bits more than 32 bytes need
+    if parsed.fe32_iter().last().is_some_and(|last| last.to_u8() & 0b1111 != 0) {
+        return Err(ParseIdError::Malformed("non-zero padding".to_owned()));
+    }
+    Ok(id)
 }
 
 /// Writes a puzzle hash as an address of the network.
@@ -82,6 +87,7 @@ pub fn decode_address(network: Network, text: &str) -> Result<PuzzleHash, ParseI
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bech32::Fe32IterExt;
 
     const VECTORS: [(&str, &str, &str); 9] = [
         (
@@ -163,5 +169,14 @@ mod tests {
         assert!(decode("xch", bech32_not_m).is_err());
         let short = bech32::encode::<Bech32m>(Hrp::parse("xch").unwrap(), &[1; 31]).unwrap();
         assert_eq!(decode("xch", &short), Err(ParseIdError::Length(31)));
+        // one address has one spelling: the bits behind its 32 bytes are zero
+        let spelled = |last: u8| {
+            let bits = [0; 51].into_iter().chain([last]).map(|bits| bech32::Fe32::try_from(bits).unwrap());
+            bits.with_checksum::<Bech32m>(&Hrp::parse("xch").unwrap()).chars().collect::<String>()
+        };
+        assert_eq!(decode("xch", &spelled(0)), Ok(Bytes32::ZERO));
+        for last in 1..16 {
+            assert!(matches!(decode("xch", &spelled(last)), Err(ParseIdError::Malformed(_))), "{last}");
+        }
     }
 }
