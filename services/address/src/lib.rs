@@ -62,10 +62,7 @@ where
     let progress = runner.progress();
     let stop = tasks.stop();
     tasks.spawn("address", async move { runner.run(stop).await.map_err(Failure::failed) });
-    let everywhere = match options.shards {
-        1 => progress.clone(),
-        shards => shards::follow(store.clone(), shards, progress.clone(), tasks),
-    };
+    let everywhere = shards::follow(store.clone(), options.shards, progress.clone(), tasks);
     let watched = everywhere.clone();
     health.add("address", move || condition(&watched.borrow(), &options));
     let rpc = AddressServiceServer::new(AddressRpc::new(store, everywhere));

@@ -16,6 +16,7 @@ use mojoscan_pipeline::runner::ProgressMap;
 use mojoscan_proto::address::v1 as proto;
 use mojoscan_proto::address::v1::address_service_server::AddressService;
 use mojoscan_runtime::Code;
+use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 use tracing::{error, warn};
@@ -27,6 +28,11 @@ const OWNERS_MAX: usize = 10;
 const PAGE_MAX: u32 = 1_000;
 /// Most NFTs of an owner in one answer.
 const NFTS_MAX: u32 = 10_000;
+
+/// How often is read until no reorg passes meanwhile.
+const ATTEMPTS: u32 = 6;
+/// Time between two such attempts.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The gRPC face of addresses.
 pub struct AddressRpc<S> {
@@ -40,7 +46,7 @@ impl<S: AddressStore> AddressRpc<S> {
         Self { store, progress }
     }
 
-    /// Reads rows of these owners, all at one block. A reorg that passes meanwhile is tried again once.
+    /// Reads rows of these owners, all at one block. Tried again while a reorg passes through the shards.
     async fn read<T, F>(
         &self,
         owners: &[PuzzleHash],
@@ -51,7 +57,7 @@ impl<S: AddressStore> AddressRpc<S> {
         F: Future<Output = Result<(Views<S>, T), ViewError>>,
     {
         let height = at.map(|at| at.height);
-        for last in [false, true] {
+        for attempt in 1..=ATTEMPTS {
             let read = async {
                 let views = Views::open(self.store.clone(), owners, height).await?;
                 let as_of = views.as_of();
@@ -60,7 +66,10 @@ impl<S: AddressStore> AddressRpc<S> {
                 Ok((as_of, answer))
             };
             match read.await {
-                Err(ViewError::Moved) if !last => warn!("a reorg passed during a read; reading again"),
+                Err(ViewError::Moved) if attempt < ATTEMPTS => {
+                    warn!("a reorg passes during a read; reading again");
+                    tokio::time::sleep(PAUSE).await;
+                }
                 answer => return answer.map_err(|error| failed(&error)),
             }
         }

@@ -1,4 +1,5 @@
-//! How far the shards are that other processes fill: what the store says.
+//! How far every shard is, whichever process fills it: what the store says, which also knows what was heard before a
+//! restart.
 
 use crate::store::{AddressStore, AddressView, ViewError};
 use futures::future::join_all;

@@ -12,6 +12,9 @@ use tracing::error;
 impl<S: AddressStore> AddressRpc<S> {
     pub(super) async fn digest(&self, request: GetDigestRequest) -> Result<GetDigestResponse, Status> {
         let shards: Vec<u32> = self.progress.borrow().keys().copied().collect();
+        if shards.is_empty() {
+            return Err(Code::Unavailable.status("it is not known yet how far the shards are; try again"));
+        }
         let mut sum = Digest::EMPTY;
         let mut at: Option<(Partition, Position)> = None;
         for shard in shards {
@@ -37,7 +40,10 @@ impl<S: AddressStore> AddressRpc<S> {
         let kept = self.store.digest(shard).await.map_err(store)?;
         if recompute {
             let found = self.store.recomputed_digest(shard).await.map_err(store)?;
-            if found.0 == kept.0 && found.1 != kept.1 {
+            if found.0 != kept.0 {
+                return Err(Code::Unavailable.status("a block came while the rows were read; try again"));
+            }
+            if found.1 != kept.1 {
                 error!(shard, "the rows do not have the digest that was kept of them");
                 return Err(Code::Internal.status("the rows do not have the digest that was kept of them"));
             }

@@ -44,11 +44,15 @@ impl<S: AddressStore> Views<S> {
         let Some(height) = self.height else { return Ok(()) };
         for (shard, view) in &mut self.open {
             if view.height() != Some(height) {
-                *view = self.store.view(*shard, Some(height)).await?;
+                let lower = self.store.view(*shard, Some(height)).await;
+                *view = lower.map_err(|error| match error {
+                    // it was there a moment ago
+                    ViewError::TooHigh { .. } => ViewError::Moved,
+                    other => other,
+                })?;
             }
-            agree(self.block, named(view))?;
         }
-        Ok(())
+        agree(self.open.values())
     }
 
     /// The view that holds an owner's rows.
@@ -59,8 +63,8 @@ impl<S: AddressStore> Views<S> {
                 ViewError::TooHigh { .. } => behind(shard),
                 other => other,
             })?;
-            agree(self.block, named(&view))?;
             self.open.insert(shard, view);
+            agree(self.open.values())?;
         }
         self.open.get(&shard).ok_or_else(|| behind(shard))
     }
@@ -91,12 +95,16 @@ fn named(view: &impl AddressView) -> Option<BlockId> {
     view.position().block.filter(|block| Some(block.height) == view.height())
 }
 
-/// Shards of different chains do not make one answer.
-fn agree(one: Option<BlockId>, other: Option<BlockId>) -> Result<(), ViewError> {
-    match (one, other) {
-        (Some(one), Some(other)) if one != other => Err(ViewError::Moved),
-        _ => Ok(()),
-    }
+/// Shards of different chains do not make one answer. That they are of the same is known where all name the same block,
+/// or all have seen the same reorgs.
+fn agree<'a, V: AddressView + 'a>(mut views: impl Iterator<Item = &'a V>) -> Result<(), ViewError> {
+    let Some(first) = views.next() else { return Ok(()) };
+    let (block, epoch) = (named(first), first.position().epoch);
+    let same = |view: &V| match (block, named(view)) {
+        (Some(one), Some(other)) => one == other,
+        _ => view.position().epoch == epoch,
+    };
+    if views.all(same) { Ok(()) } else { Err(ViewError::Moved) }
 }
 
 fn behind(shard: Partition) -> ViewError {

@@ -5,7 +5,8 @@
 //! checks them and cuts them into steps, [`apply`] takes the steps one by one. While a step is applied the next
 //! records wait in a bounded channel, so that a partition that lags works in larger batches by itself.
 //!
-//! A partition that breaks stops at the record that broke it and says so; the others go on.
+//! A partition that breaks stops at the record that broke it and says so; the others go on. A store that stays away
+//! ends the runner: whoever starts it again has it go on once the store is back.
 
 mod apply;
 mod assemble;
@@ -29,7 +30,7 @@ pub struct RunnerOptions {
     pub deliveries_max: usize,
     /// Events after which a batch is closed, at the next watermark.
     pub batch_events: usize,
-    /// How long an unavailable store is asked again before the partition stops.
+    /// How long an unavailable store is asked again before the runner ends.
     pub store_patience: Duration,
 }
 
@@ -54,7 +55,7 @@ pub enum RunnerError {
     /// The log failed.
     #[error("the record log failed: {0}")]
     Log(#[from] LogError),
-    /// The store could not say where it stands.
+    /// The store could not say where it stands, or stayed away.
     #[error("the store failed: {0}")]
     Store(#[from] StoreError),
 }
@@ -87,7 +88,7 @@ where
     /// Runs until it is told to stop, or the log ends; finishes the steps it has begun.
     ///
     /// # Errors
-    /// [`RunnerError`] if the log fails, or the store cannot say where it stands.
+    /// [`RunnerError`] if the log fails, or the store cannot say where it stands or stays away.
     pub async fn run(self, stop: CancellationToken) -> Result<(), RunnerError> {
         metrics::show(P::NAME, self.log.topic(), &self.progress());
         route::Router::new(self).run(stop).await

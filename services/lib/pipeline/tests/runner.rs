@@ -185,19 +185,32 @@ async fn an_unavailable_store_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_stays_away_or_is_broken_stops_the_partition() {
+async fn a_store_that_stays_away_ends_the_runner() {
     let options = RunnerOptions { store_patience: Duration::from_secs(60), ..RunnerOptions::default() };
-    let cases = [
-        vec![StoreError::Unavailable("away".to_owned()); 1_000],
-        vec![StoreError::Broken("on fire".to_owned())],
-        vec![StoreError::TooDeep { to: 3, oldest: 7 }],
-    ];
-    for faults in cases {
-        let mut running = start(options, OPEN, &[]);
+    let away = StoreError::Unavailable("away".to_owned());
+    let mut running = start(options, OPEN, &[]);
+    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Assigned(1))]);
+    running.until(1, |_| true).await;
+    running.store.faults.lock().unwrap().extend(vec![away.clone(); 1_000]);
+    for partition in [0, 1] {
+        let records = Script::new(partition).whole(1);
+        running.give([Ok(Delivery::Records(partition, records))]);
+    }
+    // the log goes on: it is the store that ends it
+    let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+    assert_eq!(ended, Err(RunnerError::Store(away)));
+    assert_eq!([running.store.of(0), running.store.of(1)], [[], []]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_broken_stops_the_partition() {
+    let cases = [StoreError::Broken("on fire".to_owned()), StoreError::TooDeep { to: 3, oldest: 7 }];
+    for fault in cases {
+        let mut running = start(RunnerOptions::default(), OPEN, &[]);
         running.give([Ok(Delivery::Assigned(0))]);
         running.until(0, |_| true).await;
-        let said = faults[0].to_string();
-        running.store.faults.lock().unwrap().extend(faults);
+        let said = fault.to_string();
+        running.store.faults.lock().unwrap().push_back(fault);
         let records = Script::new(0).whole(1);
         running.give([Ok(Delivery::Records(0, records))]);
         let reason = running.stopped(0).await;

@@ -36,6 +36,8 @@ pub(super) struct Worker<P, S> {
     pub(super) options: RunnerOptions,
     pub(super) progress: watch::Sender<ProgressMap>,
     pub(super) metrics: Metrics,
+    /// Is told of a store that stays away.
+    pub(super) lost: mpsc::Sender<StoreError>,
 }
 
 impl<P: Projection, S: Store<P>> Worker<P, S> {
@@ -50,6 +52,10 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
                 let (topic, partition) = (&self.topic, self.partition);
                 error!(topic, partition, offset, reason = %stopped, "partition stopped");
                 self.report(None, State::Stopped(format!("{topic}/{partition}: {stopped}")));
+                if let Stopped::Store(away @ StoreError::Unavailable(_)) = stopped {
+                    // the first to say so ends the runner
+                    drop(self.lost.try_send(away));
+                }
                 return;
             }
         }

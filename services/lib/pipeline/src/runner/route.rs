@@ -25,6 +25,9 @@ pub(super) struct Router<L: RecordLog, P, S> {
     waiting: JoinSet<Room<L::Event>>,
     /// How often a partition was assigned.
     assigned: u64,
+    /// Workers say here that the store stays away.
+    lost: mpsc::Sender<StoreError>,
+    losses: mpsc::Receiver<StoreError>,
 }
 
 /// A partition that is read.
@@ -51,14 +54,20 @@ where
     S: Store<P>,
 {
     pub(super) fn new(runner: Runner<L, P, S>) -> Self {
-        Self { runner, open: HashMap::new(), waiting: JoinSet::new(), assigned: 0 }
+        let (lost, losses) = mpsc::channel(1);
+        Self { runner, open: HashMap::new(), waiting: JoinSet::new(), assigned: 0, lost, losses }
     }
 
     pub(super) async fn run(mut self, stop: CancellationToken) -> Result<(), RunnerError> {
         let ended = self.follow(&stop).await;
         // who waits for room in a channel keeps it open
         self.waiting.shutdown().await;
+        let away = matches!(ended, Err(RunnerError::Store(StoreError::Unavailable(_))));
         for open in self.open.into_values() {
+            if away {
+                // what the others have begun cannot be finished either
+                open.worker.abort();
+            }
             // closing the channel lets the worker finish what it has been given; one that panicked has said so
             drop(open.sender);
             drop(open.worker.await);
@@ -70,6 +79,7 @@ where
         loop {
             let delivery = tokio::select! {
                 () = stop.cancelled() => return Ok(()),
+                Some(away) = self.losses.recv() => return Err(RunnerError::Store(away)),
                 Some(Ok(room)) = self.waiting.join_next() => {
                     self.release(room)?;
                     continue;
@@ -108,6 +118,7 @@ where
             options: self.runner.options,
             progress: self.runner.progress.clone(),
             metrics: Metrics::new(P::NAME, topic, partition),
+            lost: self.lost.clone(),
         };
         self.assigned += 1;
         let (number, worker) = (self.assigned, tokio::spawn(worker.run(receiver)));
