@@ -123,6 +123,8 @@ async fn topics() {
     assert!(topics.ensure(&config, Some(1)).await.unwrap().iter().all(|ensured| !ensured.made));
     let cluster = topics.check(&config).await.unwrap();
     assert!(!cluster.is_empty());
+    let wrong = topics.ensure(&config, Some(3)).await.unwrap_err().to_string();
+    assert!(wrong.contains("simulator0.blocks.v1 has a partition that 1 brokers keep, not 3"), "{wrong}");
 
     // what somebody else has made
     let testnet = Topics::new(Network::Testnet11, &config);

@@ -17,7 +17,7 @@ use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressOptions, ScyllaAddres
 use mojoscan_chia::{Block, Limits, decode};
 use mojoscan_domain::Position;
 use mojoscan_domain::record::{CoinEvent, Place, Watermark};
-use mojoscan_engines::scylla::{Cql, CqlConfig, migrate};
+use mojoscan_engines::scylla::{Copies, Cql, CqlConfig, migrate};
 use mojoscan_ingestor::source::recording::Recording;
 use mojoscan_pipeline::runner::RunnerOptions;
 use mojoscan_pipeline::{BlockSource, Projection, Store};
@@ -88,7 +88,7 @@ async fn measure(bench: &mut Bench, file: &Path) {
 async fn fresh(address: &str, round: usize, whose: &str) -> CqlConfig {
     let mut config = CqlConfig::new(vec![address.to_owned()], &format!("bench_{whose}_{round}"));
     config.cql_timeout_ms = 20_000;
-    migrate(&config, None, &[SCHEMA]).await.unwrap();
+    migrate(&config, Copies::Usual, &[SCHEMA]).await.unwrap();
     config
 }
 

@@ -8,7 +8,7 @@ use crate::{address, conformance::chain::owners};
 use chia_ssl::{CHIA_CA_CRT, ChiaCertificate};
 use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressOptions, ScyllaAddressStore};
 use mojoscan_address::store::{AddressStore, ViewError};
-use mojoscan_engines::scylla::{Cql, CqlConfig, Schema, migrate};
+use mojoscan_engines::scylla::{Copies, Cql, CqlConfig, Schema, migrate};
 use mojoscan_pipeline::{Store, StoreError};
 use mojoscan_tests::engines::{Cassandra, free_port};
 use mojoscan_tests::wait;
@@ -53,7 +53,7 @@ pub(crate) async fn unusable() {
 
     let missing = fresh(&address());
     refused(&missing, &plain, &[&missing.keyspace, "mojoscan migrate"]).await;
-    migrate(&missing, None, &[]).await.unwrap();
+    migrate(&missing, Copies::Usual, &[]).await.unwrap();
     refused(&missing, &plain, &[&missing.keyspace, "address tables", "mojoscan migrate"]).await;
 
     let keyspace = Keyspace::make(&address()).await;
@@ -117,7 +117,7 @@ pub(crate) async fn login() {
     refused(&config, &options(DEEP), &[&cassandra.address(), "login", "cassandra"]).await;
     config.cql_password = Some("cassandra".parse().unwrap());
     // the first user is made a moment after the node takes clients
-    wait::until("the user", async || migrate(&config, None, &[SCHEMA]).await.ok()).await;
+    wait::until("the user", async || migrate(&config, Copies::Usual, &[SCHEMA]).await.ok()).await;
     let keyspace = Keyspace { config: config.clone() };
     let mut subject = Subject::new(keyspace.open(DEEP).await);
     subject.grow(3, &mut rng()).await;
@@ -175,34 +175,42 @@ pub(crate) async fn paused() {
     subject.check().await;
 }
 
+/// A keyspace that is there keeps what it keeps, and whoever asks for more is told.
+async fn other_copies(config: &CqlConfig) {
+    assert_eq!(migrate(config, Copies::Made(2), &[SCHEMA]).await, Ok(0));
+    let refused = migrate(config, Copies::Exactly(2), &[SCHEMA]).await;
+    assert!(matches!(&refused, Err(StoreError::Broken(why)) if why.contains("than 2: 1 in ")), "{refused:?}");
+}
+
 /// Two at once, and twice.
 pub(crate) async fn migrations() {
     let config = fresh(&address());
     let both = futures::join!(
-        migrate(&config, None, &[SCHEMA]),
-        migrate(&config, None, &[SCHEMA]),
-        migrate(&config, Some(1), &[SCHEMA])
+        migrate(&config, Copies::Usual, &[SCHEMA]),
+        migrate(&config, Copies::Usual, &[SCHEMA]),
+        migrate(&config, Copies::Exactly(1), &[SCHEMA])
     );
     assert!((1..=3).contains(&(both.0.unwrap() + both.1.unwrap() + both.2.unwrap())));
-    assert_eq!(migrate(&config, None, &[SCHEMA]).await, Ok(0));
+    assert_eq!(migrate(&config, Copies::Usual, &[SCHEMA]).await, Ok(0));
+    other_copies(&config).await;
     let keyspace = Keyspace { config: config.clone() };
     let mut subject = Subject::new(keyspace.open(DEEP).await);
     subject.grow(2, &mut rng()).await;
     subject.check().await;
     // rows stay, and so does what was applied
-    assert_eq!(migrate(&config, None, &[SCHEMA]).await, Ok(0));
+    assert_eq!(migrate(&config, Copies::Usual, &[SCHEMA]).await, Ok(0));
     subject.check().await;
     let changed = Schema {
         projection: "address",
         text: "-- version 1\nCREATE TABLE IF NOT EXISTS x (y int PRIMARY KEY);",
     };
-    let refused = migrate(&config, None, &[changed]).await;
+    let refused = migrate(&config, Copies::Usual, &[changed]).await;
     assert!(matches!(&refused, Err(StoreError::Broken(why)) if why.contains("version 1")), "{refused:?}");
     assert_eq!(keyspace.count("migrations").await, 1);
     let mut bad = config.clone();
     for name in ["Mojoscan", "a-b", "", "1a", "x; DROP KEYSPACE y"] {
         bad.keyspace = name.to_owned();
-        assert!(matches!(migrate(&bad, None, &[]).await, Err(StoreError::Broken(_))), "{name}");
+        assert!(matches!(migrate(&bad, Copies::Usual, &[]).await, Err(StoreError::Broken(_))), "{name}");
     }
     keyspace.drop().await;
 }

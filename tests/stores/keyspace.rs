@@ -2,7 +2,7 @@
 
 use crate::conformance::DUST_BELOW;
 use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressOptions, ScyllaAddressStore};
-use mojoscan_engines::scylla::{Cql, CqlConfig, migrate};
+use mojoscan_engines::scylla::{Copies, Cql, CqlConfig, migrate};
 use scylla::client::session::Session;
 use scylla::client::session_builder::SessionBuilder;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ impl Keyspace {
     /// Makes one.
     pub(crate) async fn make(address: &str) -> Self {
         let config = fresh(address);
-        migrate(&config, None, &[SCHEMA]).await.unwrap();
+        migrate(&config, Copies::Usual, &[SCHEMA]).await.unwrap();
         Self { config }
     }
 

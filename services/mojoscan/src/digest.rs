@@ -23,8 +23,9 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// What to look at.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DigestOptions {
-    /// Ask a running service, as http://host:port, instead of a data folder.
-    #[arg(long, value_name = "URL", conflicts_with_all = ["data", "network", "dust_below"])]
+    /// Ask a running service, as http://host:port, instead of a data folder. The folder's settings count for nothing
+    /// then.
+    #[arg(long, value_name = "URL")]
     address_service: Option<String>,
 
     /// The data folder. No process may have it open.

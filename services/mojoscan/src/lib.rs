@@ -20,6 +20,10 @@ use mojoscan_runtime::config::{self, Parsed};
 use mojoscan_runtime::exit::{self, Failure};
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long calls of libraries that block may take once all is done.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(2);
 
 /// The system's allocator keeps what many threads allocate and free in turns: memory would grow for as long as blocks
 /// come, and a back-fill takes a seventh longer.
@@ -63,5 +67,8 @@ fn asynchronously(work: impl Future<Output = Result<(), Failure>>) -> Result<(),
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-    runtime.block_on(work)
+    let done = runtime.block_on(work);
+    // a library that waits for an engine is not waited for: the engines see a process that was killed
+    runtime.shutdown_timeout(SHUTDOWN_MAX);
+    done
 }

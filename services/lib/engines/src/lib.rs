@@ -4,5 +4,6 @@ pub mod embedded;
 pub mod kafka;
 pub mod scylla;
 mod secret;
+mod settings;
 
 pub use secret::Secret;

@@ -21,7 +21,7 @@ mod write;
 pub use config::CqlConfig;
 pub use error::damaged;
 pub use meta::{Checkpoint, Meta, Rewinding, Settings, State};
-pub use migrate::{Schema, migrate};
+pub use migrate::{Copies, Schema, copies, migrate};
 pub use session::{Cql, Statement};
 pub use values::{Amount, Hash, Number};
 pub use write::Writes;

@@ -8,7 +8,7 @@ use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressStore};
 use mojoscan_address::{AddressOptions, AddressService};
 use mojoscan_domain::{BlockId, Digest, Network};
 use mojoscan_engines::kafka::{KafkaConfig, Topics};
-use mojoscan_engines::scylla::{CqlConfig, migrate};
+use mojoscan_engines::scylla::{Copies, Cql, CqlConfig, copies, migrate};
 use mojoscan_pipeline::StoreError;
 use mojoscan_pipeline::runner::{ProgressMap, RunnerOptions, State};
 use mojoscan_runtime::exit::{self, Failure};
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const TELL: u32 = 50;
 
 /// Settings of `replay`. It goes on where an earlier one was cut off, and ends once every shard was found equal at a
-/// block. Then `address` can be started on the new keyspace, and the gateway sent there.
+/// block; uncompared, once every shard is where the source is. Then `address` can be started on the new keyspace, and the gateway sent there.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReplayConfig {
     /// The network: mainnet, testnet11 or simulator0.
@@ -35,6 +35,10 @@ pub(crate) struct ReplayConfig {
     /// The keyspace to rebuild into. It is made if it is not there. The live one is given by --keyspace.
     #[arg(long, value_name = "NAME")]
     into: String,
+
+    /// Compare with nothing: for live rows that cannot go on, as after a reorg that was too deep for them.
+    #[arg(long)]
+    uncompared: bool,
 
     #[command(flatten)]
     rows: RowsConfig,
@@ -58,7 +62,10 @@ pub(crate) async fn run(config: ReplayConfig) -> Result<(), Failure> {
     let live = open_store(&topics, &config.kafka, &config.cql, &config.rows).await?;
     let mut cql = config.cql.clone();
     cql.keyspace.clone_from(&config.into);
-    migrate(&cql, None, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
+    let kept = Cql::connect(&config.cql).await.map_err(|error| cql_failure(&error))?;
+    let kept = copies(&kept).await.map_err(|error| cql_failure(&error))?;
+    let made = kept.map_or(Copies::Usual, Copies::Made);
+    migrate(&cql, made, &[SCHEMA]).await.map_err(|error| cql_failure(&error))?;
     let Opened { log, store } = open(&topics, &config.kafka, &cql, &config.rows).await?;
     let options = AddressOptions {
         shards: topics.coins_partitions,
@@ -69,7 +76,12 @@ pub(crate) async fn run(config: ReplayConfig) -> Result<(), Failure> {
     };
     let AddressService { progress, .. } =
         mojoscan_address::start(log, store.clone(), options, &mut process.tasks, &process.health);
-    let comparison = Comparison { live, rebuilt: store, progress, shards: topics.coins_partitions };
+    let comparison = Comparison {
+        live: (!config.uncompared).then_some(live),
+        rebuilt: store,
+        progress,
+        shards: topics.coins_partitions,
+    };
     let stop = process.tasks.stop();
     process.tasks.spawn("compare", comparison.run(stop));
     process.run(None).await
@@ -77,7 +89,8 @@ pub(crate) async fn run(config: ReplayConfig) -> Result<(), Failure> {
 
 /// Compares two keyspaces, shard by shard, at a block that both are at.
 struct Comparison {
-    live: ScyllaAddressStore,
+    /// Not there if nothing is compared.
+    live: Option<ScyllaAddressStore>,
     rebuilt: ScyllaAddressStore,
     progress: watch::Receiver<ProgressMap>,
     shards: u32,
@@ -88,13 +101,14 @@ impl Comparison {
         let all = self.compare();
         let Some(equal) = stop.run_until_cancelled(all).await else { return Ok(()) };
         for (shard, (block, digest)) in equal? {
-            let digest = digest.to_bytes32();
-            exit::print(&format!("shard {shard}: {} {} {digest} in both\n", block.height, block.hash))?;
+            let (digest, whose) =
+                (digest.to_bytes32(), if self.live.is_some() { "in both" } else { "uncompared" });
+            exit::print(&format!("shard {shard}: {} {} {digest} {whose}\n", block.height, block.hash))?;
         }
         Ok(())
     }
 
-    /// Gives the block and the digest at which each shard was found equal.
+    /// Gives the block and the digest at which each shard was found equal, or has caught up.
     async fn compare(&self) -> Result<BTreeMap<u32, (BlockId, Digest)>, Failure> {
         let mut equal = BTreeMap::new();
         let mut looks = interval(LOOK);
@@ -125,7 +139,8 @@ impl Comparison {
     }
 
     async fn compare_shard(&self, shard: u32) -> Result<Option<(BlockId, Digest)>, Failure> {
-        let (live, rebuilt) = match (self.live.digest(shard).await, self.rebuilt.digest(shard).await) {
+        let Some(live) = &self.live else { return self.caught_up(shard).await };
+        let (live, rebuilt) = match (live.digest(shard).await, self.rebuilt.digest(shard).await) {
             (Ok(live), Ok(rebuilt)) => (live, rebuilt),
             // it is asked again soon
             (Err(StoreError::Unavailable(_)), _) | (_, Err(StoreError::Unavailable(_))) => return Ok(None),
@@ -140,6 +155,23 @@ impl Comparison {
             "shard {shard} at block {block}: {live} in the live keyspace, {rebuilt} in the rebuilt one"
         );
         Err(Failure::new(exit::DATA, message))
+    }
+
+    /// The rebuilt shard, once it is where the source is.
+    async fn caught_up(&self, shard: u32) -> Result<Option<(BlockId, Digest)>, Failure> {
+        let progress = self.progress.borrow().get(&shard).cloned();
+        let reached = progress.is_some_and(|progress| {
+            let height = progress.position.block.map(|block| block.height);
+            progress.watermark.is_some_and(|watermark| height >= Some(watermark.peak_height))
+        });
+        if !reached {
+            return Ok(None);
+        }
+        match self.rebuilt.digest(shard).await {
+            Ok((position, digest)) => Ok(position.block.map(|block| (block, digest))),
+            Err(StoreError::Unavailable(_)) => Ok(None),
+            Err(error) => Err(cql_failure(&error)),
+        }
     }
 
     fn check_running(&self) -> Result<(), Failure> {

@@ -20,7 +20,8 @@ pub(crate) struct EnsureOptions {
     #[arg(long, env = "MOJOSCAN_NETWORK", default_value = "mainnet", value_name = "NAME")]
     network: Network,
 
-    /// Brokers that keep each partition. Without, three, or all if there are fewer.
+    /// Brokers that keep each partition, also of topics that are there already. Without, three keep those of a new
+    /// topic, or all if there are fewer.
     #[arg(long, env = "MOJOSCAN_KAFKA_REPLICAS", value_name = "COUNT")]
     replicas: Option<u16>,
 

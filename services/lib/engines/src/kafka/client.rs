@@ -69,7 +69,7 @@ impl ProducerContext for Trouble {
 
 impl ConsumerContext for Trouble {}
 
-/// Whether an error says only that no broker answered.
+/// Whether an error says only that no broker answered, or that another one leads now.
 pub(super) fn is_connection(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
@@ -80,6 +80,12 @@ pub(super) fn is_connection(error: &KafkaError) -> bool {
                 | RDKafkaErrorCode::MessageTimedOut
                 | RDKafkaErrorCode::RequestTimedOut
                 | RDKafkaErrorCode::Resolve
+                | RDKafkaErrorCode::NotLeaderForPartition
+                | RDKafkaErrorCode::LeaderNotAvailable
+                | RDKafkaErrorCode::ReplicaNotAvailable
+                | RDKafkaErrorCode::BrokerNotAvailable
+                | RDKafkaErrorCode::OffsetNotAvailable
+                | RDKafkaErrorCode::KafkaStorageError
                 | RDKafkaErrorCode::Authentication
                 | RDKafkaErrorCode::SSL
         )

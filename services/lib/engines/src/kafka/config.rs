@@ -2,6 +2,7 @@
 
 use super::KafkaUnusable;
 use crate::Secret;
+use crate::settings::together;
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use std::fs::File;
@@ -24,33 +25,27 @@ pub struct KafkaConfig {
     pub kafka_tls: bool,
 
     /// Certificates that the brokers' are checked against, as PEM; the system's without.
-    #[arg(long, env = "MOJOSCAN_KAFKA_CA", value_name = "FILE", requires = "kafka_tls")]
+    #[arg(long, env = "MOJOSCAN_KAFKA_CA", value_name = "FILE")]
     pub kafka_ca: Option<PathBuf>,
 
     /// The certificate that is shown to the brokers, as PEM.
-    #[arg(long, env = "MOJOSCAN_KAFKA_CERTIFICATE", value_name = "FILE", requires_all = ["kafka_tls", "kafka_key"])]
+    #[arg(long, env = "MOJOSCAN_KAFKA_CERTIFICATE", value_name = "FILE")]
     pub kafka_certificate: Option<PathBuf>,
 
     /// The key of that certificate, as PEM.
-    #[arg(long, env = "MOJOSCAN_KAFKA_KEY", value_name = "FILE", requires = "kafka_certificate")]
+    #[arg(long, env = "MOJOSCAN_KAFKA_KEY", value_name = "FILE")]
     pub kafka_key: Option<PathBuf>,
 
     /// How to log in to the brokers; not at all without.
-    #[arg(long, env = "MOJOSCAN_KAFKA_SASL", value_enum, requires_all = ["kafka_user", "kafka_password"])]
+    #[arg(long, env = "MOJOSCAN_KAFKA_SASL", value_enum)]
     pub kafka_sasl: Option<Sasl>,
 
     /// The name to log in with.
-    #[arg(long, env = "MOJOSCAN_KAFKA_USER", value_name = "NAME", requires = "kafka_sasl")]
+    #[arg(long, env = "MOJOSCAN_KAFKA_USER", value_name = "NAME")]
     pub kafka_user: Option<String>,
 
     /// The password to log in with. Better given by the environment than on the command line.
-    #[arg(
-        long,
-        env = "MOJOSCAN_KAFKA_PASSWORD",
-        hide_env_values = true,
-        requires = "kafka_sasl",
-        value_name = "TEXT"
-    )]
+    #[arg(long, env = "MOJOSCAN_KAFKA_PASSWORD", hide_env_values = true, value_name = "TEXT")]
     pub kafka_password: Option<Secret>,
 }
 
@@ -93,11 +88,35 @@ impl KafkaConfig {
         }
     }
 
+    /// Whether the settings go together. They may come from different places, so it is not asked when they are read.
+    ///
+    /// # Errors
+    /// [`KafkaUnusable::Config`] names the setting that lacks another, and the other.
+    pub fn check(&self) -> Result<(), KafkaUnusable> {
+        let tls = ("--kafka-tls", self.kafka_tls);
+        let sasl = ("--kafka-sasl", self.kafka_sasl.is_some());
+        let user = ("--kafka-user", self.kafka_user.is_some());
+        let password = ("--kafka-password", self.kafka_password.is_some());
+        let certificate = ("--kafka-certificate", self.kafka_certificate.is_some());
+        let key = ("--kafka-key", self.kafka_key.is_some());
+        together(&[
+            (("--kafka-ca", self.kafka_ca.is_some()), &[tls]),
+            (certificate, &[tls, key]),
+            (key, &[certificate]),
+            (sasl, &[user, password]),
+            (user, &[sasl]),
+            (password, &[sasl]),
+        ])
+        .map_err(KafkaUnusable::Config)
+    }
+
     /// What every client has in common.
     ///
     /// # Errors
-    /// [`KafkaUnusable::Config`] if a file cannot be read: what the library would say names neither file nor reason.
+    /// [`KafkaUnusable::Config`] if the settings do not go together, or a file cannot be read: what the library would
+    /// say names neither file nor reason.
     pub(super) fn client(&self) -> Result<ClientConfig, KafkaUnusable> {
+        self.check()?;
         let protocol = match (self.kafka_tls, self.kafka_sasl) {
             (false, None) => "plaintext",
             (true, None) => "ssl",
@@ -114,6 +133,10 @@ impl KafkaConfig {
             .set("reconnect.backoff.max.ms", "2000")
             .set("socket.keepalive.enable", "true")
             .set_log_level(RDKafkaLogLevel::Warning);
+        if self.kafka_tls {
+            // where systems keep their certificates: by itself the library that is linked in looks elsewhere
+            client.set("ssl.ca.location", "probe");
+        }
         let files = [
             ("ssl.ca.location", &self.kafka_ca),
             ("ssl.certificate.location", &self.kafka_certificate),

@@ -76,9 +76,9 @@ impl Topics {
         Ok(cluster.id)
     }
 
-    /// Makes the topics that are missing, and checks the others: partitions, retention, compaction. Each new partition
-    /// is kept by so many brokers; without a number by three, or by all if there are fewer. Safe to repeat, also by two
-    /// at once. What is there is never altered.
+    /// Makes the topics that are missing, and checks the others: partitions, retention, compaction, and the number of
+    /// brokers that keep each partition, if one is given. Without, three keep those of a new topic, or all if there are
+    /// fewer. Safe to repeat, also by two at once. What is there is never altered.
     ///
     /// # Errors
     /// [`KafkaUnusable`] names all that is not as it must be.
@@ -91,8 +91,8 @@ impl Topics {
         let admin = Admin::new(config)?;
         none_of(&self.wrong(&cluster))?;
         let missing = self.missing(&cluster);
-        let replicas = replicas.map_or_else(|| cluster.brokers.min(REPLICAS), i32::from);
-        admin.make(&missing, replicas).await?;
+        let made = replicas.map_or_else(|| cluster.brokers.min(REPLICAS), i32::from);
+        admin.make(&missing, made).await?;
         let end = Instant::now() + PATIENCE;
         // a new topic is not known to every broker at once
         while !self.missing(&Cluster::ask(config).await?).is_empty() {
@@ -101,7 +101,9 @@ impl Topics {
             }
             tokio::time::sleep(LOOK).await;
         }
-        none_of(&self.wrong(&Cluster::ask(config).await?))?;
+        let mut wrong = self.wrong(&Cluster::ask(config).await?);
+        wrong.extend(replicas.into_iter().flat_map(|wanted| self.wrong_replicas(&cluster, wanted)));
+        none_of(&wrong)?;
         none_of(&admin.wrong_settings(&self.all().map(|(topic, _)| topic)).await?)?;
         let ensured = self.all().map(|(topic, _)| {
             let made = missing.iter().any(|(made, _)| *made == topic);
@@ -117,8 +119,17 @@ impl Topics {
     /// Topics with a number of partitions that they should not have.
     fn wrong(&self, cluster: &Cluster) -> Vec<String> {
         let there = self.all().into_iter().filter_map(|(topic, wanted)| {
-            let there = *cluster.topics.get(topic)?;
+            let there = cluster.topics.get(topic)?.len();
             (there != wanted as usize).then(|| format!("{topic} has {there} partitions, not {wanted}"))
+        });
+        there.collect()
+    }
+
+    /// Topics with a partition that another number of brokers keeps.
+    fn wrong_replicas(&self, cluster: &Cluster, wanted: u16) -> Vec<String> {
+        let there = self.all().into_iter().filter_map(|(topic, _)| {
+            let kept = cluster.topics.get(topic)?.iter().find(|kept| **kept != usize::from(wanted))?;
+            Some(format!("{topic} has a partition that {kept} brokers keep, not {wanted}"))
         });
         there.collect()
     }
@@ -132,8 +143,8 @@ fn none_of(wrong: &[String]) -> Result<(), KafkaUnusable> {
 struct Cluster {
     id: String,
     brokers: i32,
-    /// Partitions by topic.
-    topics: BTreeMap<String, usize>,
+    /// By topic, how many brokers keep each partition.
+    topics: BTreeMap<String, Vec<usize>>,
 }
 
 impl Cluster {
@@ -160,7 +171,11 @@ impl Cluster {
         let metadata = client.fetch_metadata(None, PATIENCE)?;
         let id = client.fetch_cluster_id(PATIENCE).unwrap_or_default();
         let topics = metadata.topics().iter();
-        let topics = topics.map(|topic| (topic.name().to_owned(), topic.partitions().len())).collect();
+        let topics = topics.map(|topic| {
+            let kept = topic.partitions().iter().map(|partition| partition.replicas().len());
+            (topic.name().to_owned(), kept.collect())
+        });
+        let topics = topics.collect();
         let brokers = i32::try_from(metadata.brokers().len()).unwrap_or(REPLICAS);
         Ok(Self { id, brokers, topics })
     }

@@ -1,6 +1,8 @@
 //! Settings of the CQL store.
 
 use crate::Secret;
+use crate::settings::together;
+use mojoscan_pipeline::StoreError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,17 +24,11 @@ pub struct CqlConfig {
     pub keyspace: String,
 
     /// The user to log in as. Without, the cluster must ask for none.
-    #[arg(long, env = "MOJOSCAN_CQL_USER", requires = "cql_password", value_name = "NAME")]
+    #[arg(long, env = "MOJOSCAN_CQL_USER", value_name = "NAME")]
     pub cql_user: Option<String>,
 
     /// The user's password. Better given by the environment than on the command line.
-    #[arg(
-        long,
-        env = "MOJOSCAN_CQL_PASSWORD",
-        hide_env_values = true,
-        requires = "cql_user",
-        value_name = "TEXT"
-    )]
+    #[arg(long, env = "MOJOSCAN_CQL_PASSWORD", hide_env_values = true, value_name = "TEXT")]
     pub cql_password: Option<Secret>,
 
     /// Certificates of the authorities, in PEM, that may vouch for the nodes. Switches TLS on. A node's certificate
@@ -41,17 +37,11 @@ pub struct CqlConfig {
     pub cql_ca: Option<PathBuf>,
 
     /// The certificate to show to the nodes, in PEM.
-    #[arg(
-        long,
-        env = "MOJOSCAN_CQL_CERTIFICATE",
-        requires = "cql_ca",
-        requires = "cql_key",
-        value_name = "FILE"
-    )]
+    #[arg(long, env = "MOJOSCAN_CQL_CERTIFICATE", value_name = "FILE")]
     pub cql_certificate: Option<PathBuf>,
 
     /// The key of that certificate, in PEM.
-    #[arg(long, env = "MOJOSCAN_CQL_KEY", requires = "cql_certificate", value_name = "FILE")]
+    #[arg(long, env = "MOJOSCAN_CQL_KEY", value_name = "FILE")]
     pub cql_key: Option<PathBuf>,
 
     /// Milliseconds that a request may take before it is repeated.
@@ -79,6 +69,24 @@ impl CqlConfig {
             cql_timeout_ms: 2_000,
             cql_in_flight: 256,
         }
+    }
+
+    /// Whether the settings go together. They may come from different places, so it is not asked when they are read.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] names the setting that lacks another, and the other.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let user = ("--cql-user", self.cql_user.is_some());
+        let password = ("--cql-password", self.cql_password.is_some());
+        let certificate = ("--cql-certificate", self.cql_certificate.is_some());
+        let key = ("--cql-key", self.cql_key.is_some());
+        together(&[
+            (user, &[password]),
+            (password, &[user]),
+            (certificate, &[("--cql-ca", self.cql_ca.is_some()), key]),
+            (key, &[certificate]),
+        ])
+        .map_err(StoreError::Broken)
     }
 
     /// How long a request may take before it is repeated.

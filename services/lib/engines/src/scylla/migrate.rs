@@ -12,6 +12,7 @@ use mojoscan_pipeline::StoreError;
 use scylla::client::session::Session;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::Statement as Plain;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tracing::info;
 
@@ -46,16 +47,23 @@ impl Version {
     }
 }
 
-/// Makes the keyspace, and the tables that are not there yet. Returns how many versions were applied. `copies` of each
-/// row are kept if the keyspace is made; without, three, or one for each node if there are fewer.
+/// How many copies of each row a keyspace keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copies {
+    /// Three, or one for each node if there are fewer, where the keyspace is made.
+    Usual,
+    /// So many, where the keyspace is made.
+    Made(u32),
+    /// So many, also where it is there already.
+    Exactly(u32),
+}
+
+/// Makes the keyspace, and the tables that are not there yet. Returns how many versions were applied.
 ///
 /// # Errors
-/// [`StoreError`] in one line: no node answers, a login is refused, or an applied version is not what it was.
-pub async fn migrate(
-    config: &CqlConfig,
-    copies: Option<u32>,
-    schemas: &[Schema],
-) -> Result<usize, StoreError> {
+/// [`StoreError`] in one line: no node answers, a login is refused, the keyspace keeps another number of copies, or an
+/// applied version is not what it was.
+pub async fn migrate(config: &CqlConfig, copies: Copies, schemas: &[Schema]) -> Result<usize, StoreError> {
     let keyspace = &config.keyspace;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !keyspace.starts_with(|c: char| c.is_ascii_lowercase())
@@ -68,16 +76,29 @@ pub async fn migrate(
     }
     let session = connect(config).await?;
     let nodes = session.get_cluster_state().get_nodes_info().len();
-    let copies = copies.map_or_else(|| nodes.clamp(1, COPIES), |copies| copies as usize);
+    let made = match copies {
+        Copies::Usual => nodes.clamp(1, COPIES),
+        Copies::Made(count) | Copies::Exactly(count) => count as usize,
+    };
     let create = format!(
         "CREATE KEYSPACE IF NOT EXISTS {keyspace} \
-         WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {copies}}}"
+         WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {made}}}"
     );
     change(&session, &create).await?;
     let used = session.use_keyspace(keyspace, true).await;
     used.map_err(|error| StoreError::Unavailable(format!("cannot use the keyspace {keyspace}: {error}")))?;
     change(&session, MIGRATIONS).await?;
     let cql = Cql::connect(config).await?;
+    let kept = copies_in(&cql).await?;
+    if let Copies::Exactly(wanted) = copies
+        && kept.values().any(|kept| *kept != wanted)
+    {
+        let kept: Vec<_> = kept.iter().map(|(place, copies)| format!("{copies} in {place}")).collect();
+        return Err(StoreError::Broken(format!(
+            "the keyspace {keyspace} keeps another number of copies of each row than {wanted}: {}",
+            kept.join(", ")
+        )));
+    }
     let mut applied = 0;
     for schema in schemas {
         let (known, found) = (schema.versions()?, schema.applied(&cql).await?);
@@ -91,6 +112,24 @@ pub async fn migrate(
         }
     }
     Ok(applied)
+}
+
+/// How many copies of each row a keyspace keeps.
+///
+/// # Errors
+/// [`StoreError`] if the store does not answer.
+pub async fn copies(cql: &Cql) -> Result<Option<u32>, StoreError> {
+    Ok(copies_in(cql).await?.into_values().max())
+}
+
+/// How many copies of each row a keyspace keeps, by data centre.
+async fn copies_in(cql: &Cql) -> Result<BTreeMap<String, u32>, StoreError> {
+    let find = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?";
+    let find = cql.prepare(find).await?;
+    let found = cql.find::<(BTreeMap<String, String>,)>(&find, (cql.keyspace(),)).await?;
+    let settings = found.into_iter().flat_map(|(settings,)| settings);
+    // beside them the class stands there, which is no number
+    Ok(settings.filter_map(|(place, copies)| Some((place, copies.parse().ok()?))).collect())
 }
 
 /// Changes the schema, through the node that everybody does it through.

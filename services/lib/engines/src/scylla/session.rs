@@ -264,6 +264,7 @@ impl Statement {
 
 /// Connects to the cluster, whatever keyspaces it has.
 pub(super) async fn connect(config: &CqlConfig) -> Result<Session, StoreError> {
+    config.check()?;
     let profile = ExecutionProfile::builder()
         .consistency(Consistency::LocalQuorum)
         .request_timeout(Some(config.timeout()))
