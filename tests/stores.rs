@@ -12,6 +12,8 @@ mod crashes;
 mod faults;
 #[path = "stores/keyspace.rs"]
 mod keyspace;
+#[path = "stores/shards.rs"]
+mod shards;
 #[path = "stores/writers.rs"]
 mod writers;
 
@@ -36,6 +38,7 @@ fn main() {
         &[
             ("it_does_what_every_store_does", || together(conformance())),
             ("rows_are_found_across_buckets", || together(buckets::across())),
+            ("shards_of_different_chains_make_no_one_answer", || together(shards::one_chain())),
             ("whatever_is_wrong_is_said_in_one_line_soon", || together(faults::unusable())),
             ("a_login_is_needed_and_used", || together(faults::login())),
             ("a_store_that_pauses_is_waited_for", || together(faults::paused())),

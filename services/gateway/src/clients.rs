@@ -43,9 +43,17 @@ impl Heard {
     }
 
     /// Of two, the one that was longer ago.
-    fn longer_ago(self, other: Self) -> Self {
-        let key = |heard: &Self| heard.at_ms.unwrap_or(u64::MAX);
-        if key(&other) < key(&self) { other } else { self }
+    pub(crate) fn earlier(self, other: Self) -> Self {
+        if other.order() < self.order() { other } else { self }
+    }
+
+    /// Of two, the one that was later.
+    pub(crate) fn later(self, other: Self) -> Self {
+        if other.order() > self.order() { other } else { self }
+    }
+
+    fn order(self) -> (u64, u32) {
+        (self.at_ms.unwrap_or(u64::MAX), self.peak_height)
     }
 }
 

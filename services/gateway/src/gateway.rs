@@ -76,7 +76,9 @@ impl Gateway {
             Entry::new(as_of, &body)
         };
         let entry = self.0.answers.get(positions.generation, key, made).await?;
-        let heard = self.0.address.positions().heard.unwrap_or(entry.as_of.heard);
+        // an answer may be ahead of what was told of the shards' positions, and one from the cache behind it
+        let told = self.0.address.positions().heard;
+        let heard = told.map_or(entry.as_of.heard, |told| told.later(entry.as_of.heard));
         let age_seconds = self.age_seconds(heard)?;
         Ok(Answer { entry, peak_height: heard.peak_height, age_seconds })
     }

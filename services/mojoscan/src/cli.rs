@@ -3,6 +3,7 @@
 use crate::fleet::{address, gateway, ingestor, migrate, replay, topics};
 use crate::{decode, digest, record, standalone};
 use clap::{Parser, Subcommand};
+use mojoscan_runtime::exit::Failure;
 use std::path::PathBuf;
 
 /// Exact, reorg-proof data of the Chia blockchain.
@@ -58,6 +59,17 @@ pub(crate) struct CheckConfig {
 
     #[command(flatten)]
     standalone: standalone::StandaloneConfig,
+}
+
+impl CheckConfig {
+    /// Whether the settings go together.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match &self.process {
+            Some(CheckedProcess::Ingestor(config)) => config.check(),
+            Some(CheckedProcess::Address(config)) => config.check(),
+            Some(CheckedProcess::Gateway(_)) | None => Ok(()),
+        }
+    }
 }
 
 /// A process of the fleet whose settings are looked at.

@@ -58,7 +58,10 @@ fn dispatch(matches: &ArgMatches) -> Result<(), Failure> {
         Command::Record(config) => asynchronously(record::run(config)),
         Command::Decode(options) => decode::run(&options),
         Command::Digest(options) => asynchronously(digest::run(options)),
-        Command::CheckConfig(_) => check_config::run(matches),
+        Command::CheckConfig(config) => {
+            config.check()?;
+            check_config::run(matches)
+        }
     }
 }
 

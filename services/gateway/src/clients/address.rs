@@ -321,7 +321,7 @@ impl Positions {
             let block = as_of.block.as_ref().and_then(|block| block_id(block).ok());
             shards.insert(as_of.shard, (as_of.epoch, block));
             let this = Heard { peak_height: as_of.peak_height, at_ms: as_of.heard_at_ms };
-            heard = Some(heard.map_or(this, |other| other.longer_ago(this)));
+            heard = Some(heard.map_or(this, |other| other.earlier(this)));
         }
         let moved = shards != self.shards;
         self.generation += u64::from(moved);

@@ -53,6 +53,14 @@ pub(crate) struct RowsConfig {
     undo_depth: u32,
 }
 
+impl AddressConfig {
+    /// Whether the settings go together.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.kafka.check().map_err(|error| kafka_failure(&error))?;
+        self.cql.check().map_err(|error| cql_failure(&error))
+    }
+}
+
 pub(crate) async fn run(config: AddressConfig) -> Result<(), Failure> {
     let mut process = Process::start(&config.process, "mojoscan-address").await?;
     let listener = bind("listen", config.listen).await?;

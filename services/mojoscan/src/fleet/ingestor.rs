@@ -33,6 +33,13 @@ pub(crate) struct IngestorConfig {
     process: ProcessConfig,
 }
 
+impl IngestorConfig {
+    /// Whether the settings go together.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.kafka.check().map_err(|error| kafka_failure(&error))
+    }
+}
+
 pub(crate) async fn run(config: IngestorConfig) -> Result<(), Failure> {
     let mut process = Process::start(&config.process, "mojoscan-ingestor").await?;
     let (source, network) = source::open(&config.source, config.network, demo::RECORDING)
