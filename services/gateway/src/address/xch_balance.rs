@@ -22,7 +22,8 @@ pub(crate) struct XchBalance {
 /// XCH balance.
 ///
 /// Counts unspent XCH coins, not the mojos inside CAT, NFT, DID or other singleton coins. Without `include_dust`, dust
-/// (coins below 10,000 mojos, unless this deployment has another limit) is left out. Change and fees are in no list, so lists do not add up to balances.
+/// (coins below 10,000 mojos, unless this deployment has another limit) is left out. Change and fees are in no
+/// list, so lists do not add up to balances.
 #[utoipa::path(get, operation_id = "xch_balance", path = "/address/xch-balance/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("include_dust" = Option<bool>, Query, description = "count dust coins too; false without")),
