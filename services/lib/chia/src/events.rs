@@ -29,7 +29,8 @@ pub struct SpentEvent {
 struct Places {
     /// Which spend is a coin's.
     spent: HashMap<CoinId, usize>,
-    created: HashMap<CoinId, Holding>,
+    /// What the block creates and spends again.
+    passing: HashMap<CoinId, Holding>,
 }
 
 /// A block's spends, and where each stands.
@@ -46,7 +47,8 @@ pub(crate) fn assemble(rewards: &[Coin], mut spends: Vec<Spend>) -> Events {
     let index = Index { spends: &spends, places: &places };
     let spent = (0..spends.len()).map(|at| index.spent_event(at, transactions[at])).collect();
     let senders: Vec<Sender> = (0..spends.len()).map(|at| index.sender(at)).collect();
-    let mut created = Vec::with_capacity(places.created.len());
+    let children: usize = spends.iter().map(|spend| spend.children.len()).sum();
+    let mut created = Vec::with_capacity(rewards.len() + children);
     created.extend(rewards.iter().map(reward));
     for ((spend, sender), transaction) in spends.into_iter().zip(senders).zip(transactions) {
         created.extend(spend.children.into_iter().map(|child| CoinCreated {
@@ -78,18 +80,17 @@ fn reward(coin: &Coin) -> CoinCreated {
 
 impl Places {
     fn new(rewards: &[Coin], spends: &[Spend]) -> Self {
+        let spent: HashMap<_, _> = spends.iter().enumerate().map(|(at, spend)| (spend.id, at)).collect();
         let rewards = rewards.iter().map(|coin| (coin.id(), Holding::plain(coin.puzzle_hash)));
-        let children = spends.iter().flat_map(|spend| &spend.children);
-        Self {
-            spent: spends.iter().enumerate().map(|(at, spend)| (spend.id, at)).collect(),
-            created: children.map(|child| (child.id, child.holding)).chain(rewards).collect(),
-        }
+        let children = spends.iter().flat_map(|spend| &spend.children).map(|child| (child.id, child.holding));
+        let passing = children.chain(rewards).filter(|(id, _)| spent.contains_key(id)).collect();
+        Self { spent, passing }
     }
 
     /// Where a coin was created in this very block, there is no doubt how.
     fn settle_holdings(&self, spends: &mut [Spend]) {
         for spend in spends {
-            if let Some(holding) = self.created.get(&spend.id) {
+            if let Some(holding) = self.passing.get(&spend.id) {
                 spend.holdings = vec![*holding];
                 spend.doubtful = false;
             }
@@ -103,7 +104,7 @@ impl Places {
 
     /// Whether a spent coin is a settlement coin that this block created.
     fn passed(&self, spend: &Spend) -> bool {
-        SETTLEMENTS.contains(&spend.holdings[0].owner) && self.created.contains_key(&spend.id)
+        SETTLEMENTS.contains(&spend.holdings[0].owner) && self.passing.contains_key(&spend.id)
     }
 }
 

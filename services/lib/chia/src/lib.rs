@@ -53,7 +53,8 @@ pub struct Decoded {
 /// What decoding took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// CLVM cost of the generator and of the spends' puzzles.
+    /// CLVM cost of what was run: the generator and the spends' puzzles, less what the standard puzzle adds to a
+    /// delegated one.
     pub clvm_cost: u64,
     /// Time.
     pub elapsed: Duration,

@@ -9,23 +9,25 @@ use mojoscan_domain::record::Memos;
 /// bounded, and cut between whole memos.
 pub(crate) fn read(a: &Allocator, list: NodePtr) -> Memos {
     let mut memos = Memos::default();
-    if matches!(a.sexp(list), SExp::Atom) {
-        return memos;
-    }
-    let mut open = vec![list];
+    let mut next = Some(list);
+    let mut open = vec![];
     let (mut nodes, mut bytes) = (0, 0);
-    while let Some(list) = open.pop() {
-        let SExp::Pair(item, rest) = a.sexp(list) else { continue };
+    while let Some(list) = next {
+        let SExp::Pair(item, rest) = a.sexp(list) else {
+            next = open.pop();
+            continue;
+        };
         nodes += 1;
         memos.truncated = nodes > MAX_MEMO_NODES;
         if memos.truncated {
             break;
         }
-        open.push(rest);
         if matches!(a.sexp(item), SExp::Pair(..)) {
-            open.push(item);
+            open.push(rest);
+            next = Some(item);
             continue;
         }
+        next = Some(rest);
         bytes += a.atom_len(item);
         memos.truncated = memos.items.len() == MAX_MEMOS || bytes > MAX_MEMO_BYTES;
         if memos.truncated {

@@ -12,13 +12,21 @@ use std::collections::HashMap;
 pub(crate) fn group(spends: &[Spend], spent: &HashMap<CoinId, usize>) -> Vec<Transaction> {
     let mut groups = Groups::new(spends.len());
     join(spends, spent, &mut groups);
-    let mut members: Vec<Vec<usize>> = vec![vec![]; spends.len()];
-    for index in 0..spends.len() {
-        members[groups.root(index)].push(index);
+    let mut members: Vec<Member> =
+        (0..spends.len()).map(|index| Member { root: groups.root(index), index }).collect();
+    members.sort_unstable();
+    let mut by_root: Vec<Option<Transaction>> = vec![None; spends.len()];
+    for members in members.chunk_by(|left, right| left.root == right.root) {
+        by_root[members[0].root] = Some(transaction(spends, members));
     }
-    let by_root: Vec<Option<Transaction>> =
-        members.iter().map(|members| (!members.is_empty()).then(|| transaction(spends, members))).collect();
     (0..spends.len()).filter_map(|index| by_root[groups.root(index)]).collect()
+}
+
+/// A spend's place among the block's, and that of the first of its transaction.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    root: usize,
+    index: usize,
 }
 
 /// Joins what belongs together. Every key has one spend that stands for all that meet on it: a block can hold millions
@@ -71,8 +79,8 @@ fn wanted(spends: &[Spend]) -> (Wanted, Wanted) {
     (keys, puzzles)
 }
 
-fn transaction(spends: &[Spend], members: &[usize]) -> Transaction {
-    let mut ids: Vec<CoinId> = members.iter().map(|index| spends[*index].id).collect();
+fn transaction(spends: &[Spend], members: &[Member]) -> Transaction {
+    let mut ids: Vec<CoinId> = members.iter().map(|member| spends[member.index].id).collect();
     ids.sort_unstable();
     let mut hasher = Sha256::new();
     for id in ids {
@@ -87,11 +95,11 @@ fn transaction(spends: &[Spend], members: &[usize]) -> Transaction {
 }
 
 /// Which types would fit a transaction, by number.
-fn fits(spends: &[Spend], members: &[usize]) -> [bool; TransactionType::ALL.len()] {
+fn fits(spends: &[Spend], members: &[Member]) -> [bool; TransactionType::ALL.len()] {
     let mut fits = [false; TransactionType::ALL.len()];
     let mut supply: HashMap<Bytes32, i128> = HashMap::new();
-    for index in members {
-        let spend = &spends[*index];
+    for member in members {
+        let spend = &spends[member.index];
         let holding = spend.holdings[0];
         if holding.asset.kind == Kind::Cat
             && let Some(asset) = holding.asset.id
