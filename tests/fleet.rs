@@ -51,6 +51,7 @@ fn main() {
             ("a_record_of_somebody_else_stops_its_partition", || run(forged())),
             ("the_ingestor_that_came_last_survives", || run(two_ingestors())),
             ("rows_are_rebuilt_and_gone_over_to_without_a_failed_request", || run(replay())),
+            ("rows_that_cannot_go_on_are_rebuilt", || run(too_deep())),
             ("what_is_wrong_is_said_in_one_line", || run(refusals())),
         ],
     );
@@ -415,7 +416,7 @@ async fn replay() {
     let mut moved = Moved::start(80).await;
     let processes = Processes::start(&moved.fleet, moved.folder.path());
     processes.gateway.reach(moved.tip()).await;
-    let told = moved.fleet.replay("rebuilt");
+    let told = moved.fleet.replay("rebuilt", &[]);
     assert_eq!(told.lines().count(), fleet::PARTITIONS as usize, "{told}");
     let rebuilt = moved.fleet.address("rebuilt", 0).up().unwrap();
 
@@ -443,6 +444,25 @@ async fn replay() {
     assert!(answers > 100, "only {answers} answers");
     let clean = &moved.chains[moved.chains.len() - 1];
     moved.fleet.compare("rebuilt", clean, &moved.rebuilder, moved.tip(), "the rebuilt keyspace").await;
+}
+
+/// The chain changes further back than the rows can be undone: they stop, and are rebuilt from the log.
+async fn too_deep() {
+    let mut moved = Moved::start(60).await;
+    let _ingestor = moved.fleet.ingestor().up().unwrap();
+    let stopped = moved.fleet.address_with(KEYSPACE, 0, &["--undo-depth", "32"]).up().unwrap();
+    moved.compare("before the reorg").await;
+    moved.reorg(40).await;
+    for _ in 0..fleet::PARTITIONS {
+        let reason = stopped.logs("partition stopped")["reason"].to_string();
+        assert!(reason.contains("cannot rewind"), "{reason}");
+    }
+    let told = moved.fleet.replay("rebuilt", &["--uncompared"]);
+    assert_eq!(told.lines().filter(|line| line.ends_with(" uncompared")).count(), fleet::PARTITIONS as usize);
+    let rebuilt = moved.fleet.address("rebuilt", 0).up().unwrap();
+    let clean = &moved.chains[moved.chains.len() - 1];
+    moved.fleet.compare("rebuilt", clean, &moved.rebuilder, moved.tip(), "the rebuilt keyspace").await;
+    assert!(rebuilt.terminate().success());
 }
 
 /// Asks again and again; fails the test at anything but an answer. Gives how many there were.

@@ -70,10 +70,15 @@ impl Fleet {
 
     /// Starts an address service that listens at `port` (0 for any), and waits for nothing.
     pub fn address(&self, keyspace: &str, port: u16) -> Service {
+        self.address_with(keyspace, port, &[])
+    }
+
+    /// The same with more arguments.
+    pub fn address_with(&self, keyspace: &str, port: u16, more: &[&str]) -> Service {
         let (listen, store) = (format!("127.0.0.1:{port}"), self.cassandra.address());
-        let arguments =
-            ["address", "--listen", &listen, "--cql", &store, "--keyspace", keyspace].map(str::to_owned);
-        self.process(&[&arguments[..], &self.broker()].concat())
+        let arguments = ["address", "--listen", &listen, "--cql", &store, "--keyspace", keyspace];
+        let arguments: Vec<String> = arguments.iter().chain(more).map(ToString::to_string).collect();
+        self.process(&[arguments, self.broker()].concat())
     }
 
     /// Starts a gateway to an address service, and waits for nothing. Its settings file may be changed later.
@@ -83,14 +88,14 @@ impl Fleet {
         self.process(&arguments.map(str::to_owned))
     }
 
-    /// Rebuilds a keyspace beside the live one, to the end.
-    pub fn replay(&self, into: &str) -> String {
+    /// Rebuilds a keyspace beside the live one, to the end, with more arguments.
+    pub fn replay(&self, into: &str, more: &[&str]) -> String {
         let store = self.cassandra.address();
         let arguments =
             ["replay", "--into", into, "--cql", &store, "--keyspace", KEYSPACE, "--admin", "127.0.0.1:0"];
         let broker = self.broker();
         let broker: Vec<&str> = broker.iter().map(String::as_str).collect();
-        output(&self.program, &[&arguments[..], &broker].concat())
+        output(&self.program, &[&arguments[..], more, &broker].concat())
     }
 
     /// The rows of addresses in a keyspace.

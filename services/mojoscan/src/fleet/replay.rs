@@ -25,7 +25,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const TELL: u32 = 50;
 
 /// Settings of `replay`. It goes on where an earlier one was cut off, and ends once every shard was found equal at a
-/// block; uncompared, once every shard is where the source is. Then `address` can be started on the new keyspace, and the gateway sent there.
+/// block; uncompared, once every shard is where the source is. Then `address` can be started on the new keyspace, and the
+/// gateway sent there.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ReplayConfig {
     /// The network: mainnet, testnet11 or simulator0.
