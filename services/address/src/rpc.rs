@@ -19,7 +19,7 @@ use mojoscan_runtime::Code;
 use std::time::Duration;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 use views::Views;
 
 /// Most owners in one call.
@@ -67,7 +67,7 @@ impl<S: AddressStore> AddressRpc<S> {
             };
             match read.await {
                 Err(ViewError::Moved) if attempt < ATTEMPTS => {
-                    warn!("a reorg passes during a read; reading again");
+                    debug!("a reorg passes during a read; reading again");
                     tokio::time::sleep(PAUSE).await;
                 }
                 answer => return answer.map_err(|error| failed(&error)),

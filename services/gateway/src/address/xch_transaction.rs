@@ -52,9 +52,9 @@ const LISTS: [(List, &str, bool, &str); 4] = [
 
 /// XCH history.
 ///
-/// What was sent and what was received, dust (below 10,000 mojos, unless this deployment has another limit)
-/// apart, each list paged by itself. Coins an address
-/// pays to itself are in no list, nor are fees, so lists do not add up to balances.
+/// What was sent and what was received, dust (below 10,000 mojos, unless this deployment has another limit) apart,
+/// each list paged by itself. Coins an address pays to itself are in no list, nor are fees, so lists do not add up to
+/// balances.
 #[utoipa::path(get, operation_id = "xch_transaction", path = "/address/xch-transaction/{address}", tag = "address",
     params(("address" = String, Path, description = "an address of the network served"),
            ("count" = Option<u32>, Query, description = "items of each list; 1 to 1000, 100 without"),
