@@ -545,6 +545,28 @@ fn offers_are_looked_through() {
 }
 
 #[test]
+fn a_reward_to_an_offer_passes_like_any_other_coin() {
+    let w = &mut Wallet::default();
+    let one = w.p2_hash(1);
+    let farmed = Draft { farmer: SETTLEMENTS[0], ..Draft::default() };
+    let (_, tip) = Tip::genesis(Network::Simulator0).extend(&farmed).unwrap();
+    let decoded = |generator| {
+        let (block, _) = tip.extend(&Draft { generator, ..Draft::default() }).unwrap();
+        decode(&block, &[], Limits::default()).unwrap()
+    };
+    let rewarded = |decoded: &Decoded| {
+        let created = decoded.events.created.iter().find(|created| created.owner == SETTLEMENTS[0]);
+        created.map(|created| (created.coin, created.passing)).unwrap()
+    };
+    let (reward, passing) = rewarded(&decoded(Generator::None));
+    assert!(!passing);
+    let inner = w.settlement(&[Pay::hinted(one, reward.amount)]);
+    let settled = decoded(Generator::Compressed(vec![w.spend(reward, inner)]));
+    assert_eq!(rewarded(&settled), (reward, true));
+    assert!(spent(&settled, reward).passing);
+}
+
+#[test]
 fn spends_that_are_tied_together_are_one_transaction() {
     let w = &mut Wallet::default();
     let coins: Vec<Coin> = (1..=8).map(|owner| coin(w.p2_hash(owner), 100)).collect();

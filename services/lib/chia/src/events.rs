@@ -4,7 +4,7 @@ use crate::layer::Holding;
 use crate::spend::{Child, Spend};
 use crate::transactions;
 use mojoscan_domain::record::{CoinCreated, CoinSpent, Output, Sender, Tag, Transaction};
-use mojoscan_domain::{BURN, Bytes32, Coin, CoinId, SETTLEMENTS};
+use mojoscan_domain::{BURN, Bytes32, Coin, CoinId, PuzzleHash, SETTLEMENTS};
 use std::collections::HashMap;
 
 /// What happened to coins in one block: every creation, then every spend.
@@ -49,10 +49,10 @@ pub(crate) fn assemble(rewards: &[Coin], mut spends: Vec<Spend>) -> Events {
     let senders: Vec<Sender> = (0..spends.len()).map(|at| index.sender(at)).collect();
     let children: usize = spends.iter().map(|spend| spend.children.len()).sum();
     let mut created = Vec::with_capacity(rewards.len() + children);
-    created.extend(rewards.iter().map(reward));
+    created.extend(rewards.iter().map(|coin| places.reward(coin)));
     for ((spend, sender), transaction) in spends.into_iter().zip(senders).zip(transactions) {
         created.extend(spend.children.into_iter().map(|child| CoinCreated {
-            passing: places.passes(&child),
+            passing: places.passes(child.id, child.holding.owner),
             id: child.id,
             coin: child.coin,
             owner: child.holding.owner,
@@ -63,19 +63,6 @@ pub(crate) fn assemble(rewards: &[Coin], mut spends: Vec<Spend>) -> Events {
         }));
     }
     Events { created, spent }
-}
-
-fn reward(coin: &Coin) -> CoinCreated {
-    CoinCreated {
-        id: coin.id(),
-        coin: *coin,
-        owner: coin.puzzle_hash,
-        asset: Holding::plain(coin.puzzle_hash).asset,
-        memos: Default::default(),
-        sender: None,
-        transaction: None,
-        passing: false,
-    }
 }
 
 impl Places {
@@ -97,9 +84,23 @@ impl Places {
         }
     }
 
+    fn reward(&self, coin: &Coin) -> CoinCreated {
+        let (id, owner) = (coin.id(), coin.puzzle_hash);
+        CoinCreated {
+            id,
+            coin: *coin,
+            owner,
+            asset: Holding::plain(owner).asset,
+            memos: Default::default(),
+            sender: None,
+            transaction: None,
+            passing: self.passes(id, owner),
+        }
+    }
+
     /// Whether a new coin is a settlement coin that this block spends again.
-    fn passes(&self, child: &Child) -> bool {
-        SETTLEMENTS.contains(&child.holding.owner) && self.spent.contains_key(&child.id)
+    fn passes(&self, id: CoinId, owner: PuzzleHash) -> bool {
+        SETTLEMENTS.contains(&owner) && self.spent.contains_key(&id)
     }
 
     /// Whether a spent coin is a settlement coin that this block created.
@@ -154,7 +155,7 @@ impl Index<'_> {
         let mut open: Vec<(&Child, Option<CoinId>)> =
             spend.children.iter().rev().map(|child| (child, None)).collect();
         while let Some((child, via)) = open.pop() {
-            let passes = self.places.passes(child);
+            let passes = self.places.passes(child.id, child.holding.owner);
             outputs.push(Output {
                 id: child.id,
                 puzzle_hash: child.coin.puzzle_hash,
