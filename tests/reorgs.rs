@@ -7,13 +7,15 @@
 
 use fastrand::Rng;
 use mojoscan_address::store::AddressStore;
+use mojoscan_chia::builder::{Draft, Generator, Tip};
 use mojoscan_domain::Network;
 use mojoscan_domain::address::encode_address;
 use mojoscan_tests::branch::Branch;
-use mojoscan_tests::chain::Chain;
+use mojoscan_tests::chain::{Blocks, Chain};
 use mojoscan_tests::rebuild::{Rebuilder, Rebuilt, assert_same_rows, assert_same_story, rows_of};
 use mojoscan_tests::watcher::Watcher;
 use mojoscan_tests::whole::Whole;
+use mojoscan_tests::world::{Built, referring};
 use mojoscan_tests::{http, seeds};
 use serde_json::Value;
 use std::path::Path;
@@ -29,6 +31,42 @@ const SEEDS: usize = 4;
 async fn rows_after_reorgs_are_those_of_a_rebuild() {
     for seed in seeds::some(SEEDS) {
         reorgs(&mut Rng::with_seed(seed)).await;
+    }
+}
+
+/// A chain of which one block refers to the generator of an older one. Another salt makes another generator.
+fn referring_chain(salt: u8) -> Blocks {
+    let (older, later) = (40, 90);
+    // no spends: (q . (())), and the same with something that nobody looks at: (a (q . (q . (()))) (q . salt))
+    let nothing = [0xff, 0x01, 0xff, 0x80, 0x80];
+    let salted = [&[0xff, 2, 0xff, 0xff, 1][..], &nothing, &[0xff, 0xff, 1, salt, 0x80]].concat();
+    let mut tip = Tip::genesis(Network::Simulator0);
+    (0..100)
+        .map(|height| {
+            let generator = match height {
+                _ if height == older => Generator::Program { program: salted.clone(), references: vec![] },
+                _ if height == later => referring(&nothing, &(older, salted.clone())),
+                _ => Generator::None,
+            };
+            let (block, next) = tip.extend(&Draft { generator, ..Draft::default() }).unwrap();
+            tip = next;
+            Built { id: block.id(), bytes: block.to_bytes().unwrap() }
+        })
+        .collect()
+}
+
+/// The chain changes after a generator was fetched that blocks refer to, and before anything is published.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn older_generators_are_those_of_the_chain() {
+    let [one, other] = [1, 2].map(referring_chain);
+    // there are four runs, and the generator
+    for requests in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let chain = Chain::new(one.clone());
+        chain.set_after(requests, other.clone());
+        let whole = Whole::start(&chain, folder.path()).await;
+        whole.reach(other.last().unwrap().id).await;
+        whole.stop().await;
     }
 }
 

@@ -60,7 +60,7 @@ impl Chain {
 }
 
 fn peak(blocks: &Blocks) -> Peak {
-    Peak { block: blocks.last().unwrap().id, finished: false }
+    Peak::now(blocks.last().unwrap().id)
 }
 
 #[async_trait]

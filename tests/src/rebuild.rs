@@ -50,7 +50,7 @@ impl Rebuilder {
         let projection = AddressProjection { dust_below: DUST_BELOW };
         let mut at = Position::START;
         for block in &*blocks {
-            let events = self.decode(block);
+            let events = self.decode(block, &blocks);
             let prior = store.load(0, at, projection.keys(&events)).await.unwrap();
             let changes = projection.project(prior, &events).unwrap();
             let to = Position { block: Some(block.id), seq: at.seq + 1, offset: at.offset + 1, ..at };
@@ -66,12 +66,17 @@ impl Rebuilder {
         Rebuilt { blocks, embedded, store, _folder: folder }
     }
 
-    fn decode(&mut self, built: &Built) -> Arc<Vec<(Place, CoinEvent)>> {
+    fn decode(&mut self, built: &Built, chain: &Blocks) -> Arc<Vec<(Place, CoinEvent)>> {
         if let Some(known) = self.decoded.get(&built.id.hash) {
             return Arc::clone(known);
         }
         let block = Block::from_bytes(&built.bytes).unwrap();
-        let decoded = mojoscan_chia::decode(&block, &[], Limits::default()).unwrap();
+        let older = block
+            .references()
+            .iter()
+            .map(|height| Block::from_bytes(&chain[*height as usize].bytes).unwrap());
+        let references: Vec<Vec<u8>> = older.map(|older| older.generator().unwrap().to_vec()).collect();
+        let decoded = mojoscan_chia::decode(&block, &references, Limits::default()).unwrap();
         let timestamp = decoded.header.timestamp.unwrap_or_default();
         let events: Vec<(Place, CoinEvent)> = (0..)
             .zip(decoded.events.into_coin_events())

@@ -1,12 +1,14 @@
 //! A small world of owners who pay each other, issue CATs, mint NFTs, make DIDs and take offers, block by block, as a
 //! seed has it. A world is a value: keep one to fork from it.
 
+use crate::clvm::Clvm;
 use crate::wallet::{DidState, Inner, Lineage, NftState, Pay, Wallet};
 use chia_puzzles::{SETTLEMENT_PAYMENT_HASH, SINGLETON_LAUNCHER_HASH};
 use clvmr::allocator::NodePtr;
 use fastrand::Rng;
 use mojoscan_chia::builder::{CoinSpend, Draft, Generator, Tip};
 use mojoscan_domain::{BURN, BlockId, Bytes32, Coin, Network, PuzzleHash};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// Owners; each has one address.
@@ -30,6 +32,8 @@ pub struct Built {
 pub struct World {
     tip: Tip,
     things: Vec<Thing>,
+    /// The generator of an older block, and its height.
+    older: Option<(u32, Vec<u8>)>,
 }
 
 /// Something that an owner has.
@@ -51,7 +55,7 @@ enum Kind {
 impl World {
     /// Before block 0.
     pub fn genesis() -> Self {
-        Self { tip: Tip::genesis(Network::Simulator0), things: vec![] }
+        Self { tip: Tip::genesis(Network::Simulator0), things: vec![], older: None }
     }
 
     /// The last block; none before block 0.
@@ -68,16 +72,23 @@ impl World {
         }
         let (owners, farmer, pool) = block.owners();
         let Deals { rng, spends, made, .. } = block;
-        let generator = match (spends.is_empty(), rng.u8(..4)) {
-            (true, _) => Generator::None,
-            (false, 0) => Generator::Plain(spends),
-            (false, 1) => Generator::Listed(spends),
-            (false, _) => Generator::Compressed(spends),
-        };
         let salt = rng.u64(..);
-        let draft = Draft { generator, transaction, farmer, pool, salt, ..Draft::default() };
-        let (block, tip) = self.tip.extend(&draft).unwrap();
+        let draft = |generator| Draft { generator, transaction, farmer, pool, salt, ..Draft::default() };
+        let (generator, older) = match (spends.is_empty(), rng.u8(..5), &self.older) {
+            (true, ..) => (Generator::None, false),
+            (false, 0, _) => (Generator::Plain(spends), true),
+            (false, 1, _) => (Generator::Listed(spends), false),
+            (false, 2, Some(older)) => {
+                let (plain, _) = self.tip.extend(&draft(Generator::Plain(spends))).unwrap();
+                (referring(plain.generator().unwrap(), older), false)
+            }
+            (false, ..) => (Generator::Compressed(spends), true),
+        };
+        let (block, tip) = self.tip.extend(&draft(generator)).unwrap();
         self.tip = tip;
+        if older && rng.bool() {
+            self.older = block.generator().map(|generator| (block.id().height, generator.to_vec()));
+        }
         let rewards = block.rewards().into_iter().map(|coin| Thing {
             coin,
             owner: owners[&coin.puzzle_hash],
@@ -86,6 +97,27 @@ impl World {
         self.things.extend(made.into_iter().chain(rewards));
         Built { id: block.id(), bytes: block.to_bytes().unwrap() }
     }
+}
+
+/// A generator that gives what another gives, and only where it is handed the right generator of an older block.
+pub fn referring(plain: &[u8], older: &(u32, Vec<u8>)) -> Generator {
+    let c = &mut Clvm::default();
+    let plain = c.parse(plain);
+    // (a (i (= (sha256 (f 5)) (q . hash)) (q . plain) (q . (x))) 1)
+    let (first, path) = (c.int(5), c.int(5));
+    let reference = c.list(&[first, path]);
+    let sha256 = c.int(11);
+    let found = c.list(&[sha256, reference]);
+    let hash = c.atom(Sha256::digest(&older.1));
+    let (equals, hash) = (c.int(9), c.quote(hash));
+    let right = c.list(&[equals, found, hash]);
+    let raise = c.int(8);
+    let raise = c.list(&[raise]);
+    let (i, then, otherwise) = (c.int(3), c.quote(plain), c.quote(raise));
+    let chosen = c.list(&[i, right, then, otherwise]);
+    let (a, everything) = (c.int(2), c.int(1));
+    let program = c.list(&[a, chosen, everything]);
+    Generator::Program { program: c.bytes(program), references: vec![older.clone()] }
 }
 
 /// What happens in a block.

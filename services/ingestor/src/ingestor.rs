@@ -4,7 +4,6 @@ use crate::backfill;
 use crate::decode::Decoder;
 use crate::fork::{self, Fork};
 use crate::metrics::Metrics;
-use crate::progress::CatchUp;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures::StreamExt;
 use mojoscan_chia::{DecodeError, Limits};
@@ -12,13 +11,14 @@ use mojoscan_domain::{BlockId, Network};
 use mojoscan_pipeline::{
     BlockEvents, BlockSource, Peak, PublishBatch, PublishError, Publisher, RewindTo, SourceError,
 };
+use mojoscan_runtime::progress::CatchUp;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::sync::watch;
+use std::time::Duration;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{Instrument, info, info_span, warn};
 
 /// How an ingestor works.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +117,14 @@ impl IngestError {
         matches!(self, Self::Source(SourceError::Missing { .. }) | Self::Unlinked(_))
     }
 
+    /// The block that does not decode.
+    const fn invalid(&self) -> Option<BlockId> {
+        match self {
+            Self::Invalid { block, .. } => Some(*block),
+            _ => None,
+        }
+    }
+
     /// Whether the next attempt may go better: the source was not there, or changed while it was read.
     const fn is_passing(&self) -> bool {
         self.is_reorg()
@@ -149,6 +157,8 @@ pub struct Ingestor<P> {
     /// The last block published.
     at: Option<BlockId>,
     following: watch::Sender<Option<Following>>,
+    /// Held while a batch is published.
+    publishing: Arc<Mutex<()>>,
 }
 
 impl<P: Publisher> Ingestor<P> {
@@ -160,8 +170,8 @@ impl<P: Publisher> Ingestor<P> {
         options: IngestorOptions,
     ) -> Self {
         let decoder = Arc::new(Decoder::new(Arc::clone(&source), network, options.limits));
-        let (metrics, following) = (Metrics::new(), watch::Sender::new(None));
-        Self { source, publisher, network, options, decoder, metrics, at: None, following }
+        let (metrics, following, publishing) = (Metrics::new(), watch::Sender::new(None), Arc::default());
+        Self { source, publisher, network, options, decoder, metrics, at: None, following, publishing }
     }
 
     /// How far it is; none before it has published anything.
@@ -169,25 +179,51 @@ impl<P: Publisher> Ingestor<P> {
         self.following.subscribe()
     }
 
-    /// Runs until it is told to stop.
+    /// Runs until it is told to stop. A batch that is being published then is published to its end.
     ///
     /// # Errors
     /// [`IngestError`] if the source or the log fail for good, or a block does not decode.
     pub async fn run(mut self, stop: CancellationToken) -> Result<(), IngestError> {
-        stop.run_until_cancelled(self.follow()).await.unwrap_or(Ok(()))
+        let publishing = Arc::clone(&self.publishing);
+        let stopped = async {
+            stop.cancelled().await;
+            // who waits for the lock is served in turn: before the next batch
+            publishing.lock().await
+        };
+        let failed = tokio::select! {
+            biased;
+            _ = stopped => return Ok(()),
+            followed = self.follow() => followed,
+        };
+        if stop.is_cancelled()
+            && let Err(error) = &failed
+        {
+            // whoever goes on from here publishes it
+            info!(%error, "the last batch was not published");
+            return Ok(());
+        }
+        failed
     }
 
     async fn follow(&mut self) -> Result<(), IngestError> {
         let mut failing: Option<(Instant, _)> = None;
         let mut resumed = false;
+        let mut doubted = None;
         loop {
             let Err(error) = self.round(&mut resumed).await else {
-                failing = None;
+                (failing, doubted) = (None, None);
                 continue;
             };
             self.metrics.failed(&error);
-            if !error.is_passing() {
+            // a block that does not decode may have been read while the chain changed below it, or the process stood
+            // still meanwhile: it is read once more, with all it refers to
+            let invalid = error.invalid();
+            if !error.is_passing() && (invalid.is_none() || invalid == doubted) {
                 return Err(error);
+            }
+            doubted = invalid.or(doubted);
+            if invalid.is_some() || error.is_reorg() {
+                self.decoder = self.fresh_decoder();
             }
             let (since, delays) = failing.get_or_insert_with(|| (Instant::now(), delays()));
             if self.options.source_patience.is_some_and(|patience| since.elapsed() >= patience) {
@@ -221,8 +257,7 @@ impl<P: Publisher> Ingestor<P> {
             Fork::Rewind(to) => {
                 info!(from = self.at.map(display), to = to.0.map(display), peak = %peak.block, "reorg");
                 self.metrics.reorg(self.at, to.0);
-                self.decoder =
-                    Arc::new(Decoder::new(Arc::clone(&self.source), self.network, self.options.limits));
+                self.decoder = self.fresh_decoder();
                 self.catch_up(Some(to), peak).await?;
             }
         }
@@ -241,15 +276,21 @@ impl<P: Publisher> Ingestor<P> {
         let mut progress = CatchUp::begin(first, peak.block.height);
         let mut last = base;
         let (mut open, mut since) = (vec![], Instant::now());
+        // what is told of the source's peak meanwhile
+        let (mut told, mut heard) = (peak, Instant::now());
         while let Some(run) = blocks.next().await {
             let run = run?;
             for block in run {
                 self.check_link(last, &block)?;
                 if self.is_full(&open, since) {
-                    self.publish(rewind.take(), std::mem::take(&mut open), peak).await?;
+                    if heard.elapsed() >= self.options.heartbeat {
+                        (told, heard) = (self.source.peak().await?, Instant::now());
+                        self.metrics.peak(told);
+                    }
+                    self.publish(rewind.take(), std::mem::take(&mut open), told).await?;
                     since = Instant::now();
                     if let (Some(progress), Some(last)) = (&mut progress, last) {
-                        progress.reached(last.height);
+                        progress.reached(last.height, told.block.height);
                     }
                 }
                 last = Some(block.header.id);
@@ -260,12 +301,17 @@ impl<P: Publisher> Ingestor<P> {
             return Err(IngestError::Unlinked(peak.block));
         }
         if !open.is_empty() || rewind.is_some() {
-            self.publish(rewind, open, peak).await?;
+            self.publish(rewind, open, told).await?;
         }
         if let Some(progress) = progress {
             progress.end();
         }
         Ok(())
+    }
+
+    /// One that remembers no older generators: they may be of blocks that have left the chain.
+    fn fresh_decoder(&self) -> Arc<Decoder> {
+        Arc::new(Decoder::new(Arc::clone(&self.source), self.network, self.options.limits))
     }
 
     fn check_link(&self, last: Option<BlockId>, block: &BlockEvents) -> Result<(), IngestError> {
@@ -292,10 +338,14 @@ impl<P: Publisher> Ingestor<P> {
     ) -> Result<(), IngestError> {
         let last = blocks.last().map(|block| block.header.id);
         let (base, peak_height) = (rewind.map_or(self.at, |to| to.0), peak.block.height);
-        let heard_at_ms = (!(peak.finished && last.or(base) == Some(peak.block))).then(now_ms);
+        let over = peak.finished && last.or(base) == Some(peak.block);
+        let heard_at_ms = (!over).then_some(peak.heard_at_ms);
         let batch = PublishBatch { rewind, blocks, peak_height, heard_at_ms };
         let (size, started) = (Metrics::size(&batch), Instant::now());
-        self.publisher.publish(batch).await?;
+        let span = info_span!("publish", from = base.map(display), to = last.map(display));
+        let publishing = Arc::clone(&self.publishing).lock_owned().await;
+        self.publisher.publish(batch).instrument(span).await?;
+        drop(publishing);
         self.at = last.or(base);
         self.metrics.published(size, started.elapsed(), self.at);
         self.following.send_replace(Some(Following { published: self.at, peak_height, heard_at_ms }));
@@ -310,9 +360,4 @@ fn delays() -> backon::ExponentialBackoff {
         .with_jitter()
         .without_max_times()
         .build()
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

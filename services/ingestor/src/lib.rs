@@ -9,7 +9,6 @@ mod decode;
 mod fork;
 mod ingestor;
 mod metrics;
-mod progress;
 pub mod source;
 
 pub use ingestor::{Following, IngestError, Ingestor, IngestorOptions};

@@ -14,7 +14,6 @@ use mojoscan_runtime::telemetry::{Telemetry, TelemetryConfig};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
-use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -59,6 +58,10 @@ pub(crate) async fn run(config: RecordConfig) -> Result<(), Failure> {
     let (source, network) = source::open(&config.source, config.network, super::demo::RECORDING)
         .await
         .map_err(|error| source_failure(&error))?;
+    // heard from now on
+    let stopped = terminated();
+    // a source that is not there leaves no file behind
+    let peak = source.peak().await.map_err(|error| source_failure(&error))?;
     let name = config.out.display().to_string();
     let written = |error: std::io::Error| Failure::failed(format!("{name}: {error}"));
     let file = File::create_new(&config.out)
@@ -66,45 +69,15 @@ pub(crate) async fn run(config: RecordConfig) -> Result<(), Failure> {
     let mut recorder = Recorder {
         writer: RecordingWriter::new(BufWriter::new(file), network).map_err(written)?,
         chain: vec![],
+        recorded: None,
+        name: name.clone(),
     };
-    let mut stopped = pin!(terminated());
-    let quiet = Duration::from_secs(config.quiet_seconds);
-    let mut last = Instant::now();
-    let mut peak = source.peak().await.map_err(|error| source_failure(&error))?;
-    loop {
-        let step = match recorder.step(&*source, peak).await {
-            Ok(step) => step,
-            Err(error) if error.is_reorg() => {
-                peak = next_peak(&*source, peak, SETTLE, last + quiet).await?;
-                continue;
-            }
-            Err(error) => {
-                pause(&error, last + quiet).await?;
-                continue;
-            }
-        };
-        if let Some((top, _)) = step.last() {
-            for (id, block) in &step {
-                recorder.writer.block(*id, block).map_err(written)?;
-            }
-            recorder.writer.peak(*top).map_err(written)?;
-            info!(peak = %top, blocks = step.len(), "recorded");
-            last = Instant::now();
-            if *top != peak.block {
-                continue;
-            }
-        }
-        if peak.finished || last.elapsed() >= quiet {
-            break;
-        }
-        let left = quiet.saturating_sub(last.elapsed());
-        peak = tokio::select! {
-            next = next_peak(&*source, peak, left, last + quiet) => next?,
-            () = &mut stopped => break,
-        };
+    tokio::select! {
+        recorded = recorder.follow(&*source, peak, Duration::from_secs(config.quiet_seconds)) => recorded?,
+        () = stopped => {}
     }
     recorder.writer.finish().map_err(written)?.into_inner().map_err(|error| written(error.into_error()))?;
-    info!(file = name, height = peak.block.height, "recording is complete");
+    info!(file = name, peak = recorder.recorded.map(display), "recording is complete");
     Ok(())
 }
 
@@ -124,9 +97,9 @@ async fn next_peak(
     }
 }
 
-/// Waits for a source that is not there, as long as there may be no new block.
+/// Waits for a source that is not there, or whose chain changes, as long as there may be no new block.
 async fn pause(error: &IngestError, quiet_until: Instant) -> Result<(), Failure> {
-    let passing = matches!(error, IngestError::Source(SourceError::Unavailable(_)));
+    let passing = error.is_reorg() || matches!(error, IngestError::Source(SourceError::Unavailable(_)));
     if !passing || Instant::now() >= quiet_until {
         return Err(ingest_failure(error));
     }
@@ -140,9 +113,58 @@ struct Recorder<W> {
     writer: RecordingWriter<W>,
     /// The chain as recorded, by height.
     chain: Vec<BlockId>,
+    /// The last peak that was written.
+    recorded: Option<BlockId>,
+    /// The file's name.
+    name: String,
 }
 
 impl<W: Write> Recorder<W> {
+    /// Records until nothing new came for as long as `quiet`. Cut off at any time, what was written is complete.
+    async fn follow(
+        &mut self,
+        source: &dyn BlockSource,
+        mut peak: Peak,
+        quiet: Duration,
+    ) -> Result<(), Failure> {
+        let mut last = Instant::now();
+        loop {
+            let step = match self.step(source, peak).await {
+                Ok(step) => step,
+                Err(error) => {
+                    pause(&error, last + quiet).await?;
+                    if error.is_reorg() {
+                        peak = next_peak(source, peak, SETTLE, last + quiet).await?;
+                    }
+                    continue;
+                }
+            };
+            if let Some((top, _)) = step.last() {
+                self.write(*top, &step)
+                    .map_err(|error| Failure::failed(format!("{}: {error}", self.name)))?;
+                last = Instant::now();
+                if *top != peak.block {
+                    continue;
+                }
+            }
+            if peak.finished || last.elapsed() >= quiet {
+                return Ok(());
+            }
+            let left = quiet.saturating_sub(last.elapsed());
+            peak = next_peak(source, peak, left, last + quiet).await?;
+        }
+    }
+
+    fn write(&mut self, top: BlockId, step: &[(BlockId, Vec<u8>)]) -> std::io::Result<()> {
+        for (id, block) in step {
+            self.writer.block(*id, block)?;
+        }
+        self.writer.peak(top)?;
+        self.recorded = Some(top);
+        info!(peak = %top, blocks = step.len(), "recorded");
+        Ok(())
+    }
+
     /// The next blocks that lead to a peak.
     async fn step(
         &mut self,

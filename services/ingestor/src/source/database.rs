@@ -7,10 +7,12 @@ use mojoscan_chia::Block;
 use mojoscan_domain::{BlockId, Bytes32, Network};
 use mojoscan_pipeline::{BlockSource, Peak, SourceError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::info;
 
 /// How long a query waits while the node holds the database.
 const BUSY: Duration = Duration::from_secs(10);
@@ -23,11 +25,26 @@ const BLOCKS: &str = "SELECT height, block FROM full_blocks \
      WHERE in_main_chain = 1 AND height BETWEEN ?1 AND ?2 ORDER BY height";
 const ID: &str = "SELECT height, header_hash FROM full_blocks WHERE in_main_chain = 1 AND height = ?1";
 
+/// Longest time without anything written in which the node is taken to run: a file cannot say whether it does, and on
+/// every network blocks come much more often.
+const QUIET_MAX: Duration = Duration::from_secs(180);
+
 /// A node's database file.
 pub struct Database {
     path: PathBuf,
+    immutable: bool,
     network: Option<Network>,
-    connection: Arc<Mutex<Connection>>,
+    open: Arc<Mutex<Open>>,
+}
+
+/// The file that is open. Another one may take its place while it is.
+struct Open {
+    connection: Connection,
+    /// Device and number of the file.
+    file: (u64, u64),
+    /// What grows when somebody else writes, and when it was last seen to grow.
+    version: i64,
+    written: Instant,
 }
 
 impl Database {
@@ -40,21 +57,25 @@ impl Database {
         if !path.is_file() {
             return Err(SourceError::Broken(format!("{}: there is no such file", path.display())));
         }
-        let connection = connect(path, immutable).map_err(|error| explain(path, &error))?;
-        let network = network(&connection, path)?;
-        Ok(Self { path: path.to_owned(), network, connection: Arc::new(Mutex::new(connection)) })
+        let open = Open::new(path, immutable)?;
+        let network = network(&open.connection, path)?;
+        Ok(Self { path: path.to_owned(), immutable, network, open: Arc::new(Mutex::new(open)) })
     }
 
+    /// Asks the file that is there now. Says with the answer for how long nobody has written.
     async fn query<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, SourceError> {
-        let (connection, path) = (Arc::clone(&self.connection), self.path.clone());
+    ) -> Result<(T, Duration), SourceError> {
+        let (open, path, immutable) = (Arc::clone(&self.open), self.path.clone(), self.immutable);
         let work = move || {
             // a panic while it was locked leaves nothing behind in a connection that only reads
-            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-            let transaction = connection.transaction().map_err(|error| explain(&path, &error))?;
-            query(&transaction).map_err(|error| explain(&path, &error))
+            let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+            if file(&path)? != open.file {
+                info!(file = %path.display(), "another database has taken its place");
+                *open = Open::new(&path, immutable)?;
+            }
+            open.query(query).map_err(|error| explain(&path, &error))
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(answer) => answer,
@@ -74,9 +95,16 @@ impl BlockSource for Database {
     }
 
     async fn peak(&self) -> Result<Peak, SourceError> {
-        let found = self.query(|db| db.query_row(PEAK, [], id).optional()).await?;
+        let (found, quiet) = self.query(|db| db.query_row(PEAK, [], id).optional()).await?;
         match found {
-            Some(block) => Ok(Peak { block, finished: false }),
+            // nobody writes a file that is immutable
+            Some(block) if self.immutable => Ok(Peak { finished: true, ..Peak::now(block) }),
+            Some(block) if quiet <= QUIET_MAX => Ok(Peak::now(block)),
+            Some(block) => {
+                let now = Peak::now(block);
+                let quiet_ms = u64::try_from(quiet.as_millis()).unwrap_or(u64::MAX);
+                Ok(Peak { heard_at_ms: now.heard_at_ms.saturating_sub(quiet_ms), ..now })
+            }
             None => Err(SourceError::Unavailable(format!("{} has no peak yet", self.describe()))),
         }
     }
@@ -93,7 +121,7 @@ impl BlockSource for Database {
     }
 
     async fn blocks(&self, first: u32, last: u32) -> Result<Vec<Vec<u8>>, SourceError> {
-        let rows: Vec<(u32, Vec<u8>)> = self
+        let (rows, _): (Vec<(u32, Vec<u8>)>, _) = self
             .query(move |db| {
                 let mut statement = db.prepare_cached(BLOCKS)?;
                 let rows = statement.query_map((first, last), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -111,8 +139,50 @@ impl BlockSource for Database {
     }
 
     async fn find_id(&self, height: u32) -> Result<Option<BlockId>, SourceError> {
-        self.query(move |db| db.query_row(ID, [height], id).optional()).await
+        let (found, _) = self.query(move |db| db.query_row(ID, [height], id).optional()).await?;
+        Ok(found)
     }
+}
+
+impl Open {
+    fn new(path: &Path, immutable: bool) -> Result<Self, SourceError> {
+        let log = PathBuf::from(format!("{}-wal", path.display()));
+        if immutable && log.metadata().is_ok_and(|log| log.len() > 0) {
+            return Err(SourceError::Broken(format!(
+                "{} is there: the node has not closed the database, and its last blocks are not in the file itself. \
+                 Stop the node properly, or open the file without ?immutable=1",
+                log.display()
+            )));
+        }
+        let file = file(path)?;
+        let connection = connect(path, immutable).map_err(|error| explain(path, &error))?;
+        let version = version(&connection).map_err(|error| explain(path, &error))?;
+        Ok(Self { connection, file, version, written: Instant::now() })
+    }
+
+    fn query<T>(
+        &mut self,
+        query: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<(T, Duration)> {
+        let version = version(&self.connection)?;
+        if version != self.version {
+            (self.version, self.written) = (version, Instant::now());
+        }
+        let answer = query(&self.connection.transaction()?)?;
+        Ok((answer, self.written.elapsed()))
+    }
+}
+
+/// Device and number of the file that is there now.
+fn file(path: &Path) -> Result<(u64, u64), SourceError> {
+    let found =
+        path.metadata().map_err(|error| SourceError::Unavailable(format!("{}: {error}", path.display())))?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// Grows whenever another connection has written.
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "data_version", |row| row.get(0))
 }
 
 fn connect(path: &Path, immutable: bool) -> rusqlite::Result<Connection> {

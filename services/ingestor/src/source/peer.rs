@@ -7,7 +7,8 @@ mod connection;
 
 use async_trait::async_trait;
 use chia_protocol::{
-    NewPeak, ProtocolMessageTypes, RequestBlock, RequestBlocks, RespondBlock, RespondBlocks,
+    ChiaProtocolMessage, Message, NewPeak, ProtocolMessageTypes, RequestBlock, RequestBlocks, RespondBlock,
+    RespondBlocks,
 };
 use chia_traits::Streamable;
 use connection::Connection;
@@ -16,16 +17,22 @@ use mojoscan_pipeline::{BlockSource, Peak, SourceError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, watch};
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tokio_rustls::rustls::ClientConfig;
 
 /// Longest time until a new connection has told its peak.
 const FIRST_PEAK: Duration = Duration::from_secs(15);
+/// Longest time between a block that the node gives out and the announcement of the peak that it belongs to.
+const ANNOUNCED: Duration = Duration::from_secs(5);
 
 /// Time between two requests for runs of blocks to a node elsewhere: it takes 500 a minute.
 const PACE_RUNS: Duration = Duration::from_millis(130);
 /// Time between two requests for a block to a node elsewhere: it takes 200 a minute.
 const PACE_BLOCKS: Duration = Duration::from_millis(330);
+
+/// For how long a node that hung up while it was asked is asked as a stranger may. What looks like this machine may be a
+/// port that is forwarded to elsewhere, and who asks too much there is shut out for five minutes.
+const WARY: Duration = Duration::from_secs(3_600);
 
 /// A node over the full-node protocol.
 pub struct Peer {
@@ -35,6 +42,7 @@ pub struct Peer {
     connection: Mutex<Option<Arc<Connection>>>,
     run_pace: Mutex<Interval>,
     block_pace: Mutex<Interval>,
+    wary_until: Mutex<Option<Instant>>,
 }
 
 impl Peer {
@@ -54,12 +62,14 @@ impl Peer {
             connection: Mutex::new(None),
             run_pace: Mutex::new(pace(PACE_RUNS)),
             block_pace: Mutex::new(pace(PACE_BLOCKS)),
+            wary_until: Mutex::new(None),
         })
     }
 
     /// Keeps to what a node allows others to ask of it; over loopback it allows anything.
     async fn keep_pace(&self, connection: &Connection, pace: &Mutex<Interval>) {
-        if !connection.is_loopback() {
+        let wary = self.wary_until.lock().await.is_some_and(|until| Instant::now() < until);
+        if wary || !connection.is_loopback() {
             pace.lock().await.tick().await;
         }
     }
@@ -72,6 +82,26 @@ impl Peer {
         let open = Arc::new(Connection::open(&self.address, self.network, Arc::clone(&self.tls)).await?);
         *slot = Some(Arc::clone(&open));
         Ok(open)
+    }
+
+    /// Asks the node. One that fails to answer is connected to anew before the next question.
+    async fn ask<T>(&self, pace: &Mutex<Interval>, request: T) -> Result<Message, SourceError>
+    where
+        T: Streamable + ChiaProtocolMessage,
+    {
+        let connection = self.connection().await?;
+        self.keep_pace(&connection, pace).await;
+        let answer = connection.request(request).await;
+        if answer.is_err() {
+            self.leave(&connection).await;
+            *self.wary_until.lock().await = Some(Instant::now() + WARY);
+        }
+        answer
+    }
+
+    /// Has the next question make a new connection: what is told of this one's peak counts no more.
+    async fn leave(&self, connection: &Arc<Connection>) {
+        self.connection.lock().await.take_if(|open| Arc::ptr_eq(open, connection));
     }
 
     fn unexpected(&self, what: &str) -> SourceError {
@@ -96,7 +126,11 @@ impl BlockSource for Peer {
         match tokio::time::timeout(FIRST_PEAK, told(&mut peaks, None)).await {
             Ok(Some(peak)) => Ok(peak),
             Ok(None) => Err(self.unexpected("the connection was lost")),
-            Err(_) => Err(self.unexpected("the node has told no peak: it may not have one yet")),
+            Err(_) => {
+                // while it syncs a node tells its peak only to who connects
+                self.leave(&connection).await;
+                Err(self.unexpected("the node has told no peak: it may not have one yet"))
+            }
         }
     }
 
@@ -107,17 +141,22 @@ impl BlockSource for Peer {
             Ok(Some(peak)) => Ok(peak),
             Ok(None) => Err(self.unexpected("the connection was lost")),
             Err(_) => {
-                // silence may be a quiet chain or a dead connection: an answer to something tells
-                self.find_id(0).await?;
+                // silence may be a quiet chain, a dead connection, or a node that syncs and announces nothing: whether
+                // there is a next block tells
+                if self.find_id(known.height.saturating_add(1)).await?.is_some() {
+                    let announced = told(&mut peaks, Some(known));
+                    if let Ok(Some(peak)) = tokio::time::timeout(ANNOUNCED, announced).await {
+                        return Ok(peak);
+                    }
+                    self.leave(&connection).await;
+                }
                 self.peak().await
             }
         }
     }
 
     async fn blocks(&self, first: u32, last: u32) -> Result<Vec<Vec<u8>>, SourceError> {
-        let connection = self.connection().await?;
-        self.keep_pace(&connection, &self.run_pace).await;
-        let answer = connection.request(RequestBlocks::new(first, last, true)).await?;
+        let answer = self.ask(&self.run_pace, RequestBlocks::new(first, last, true)).await?;
         match answer.msg_type {
             ProtocolMessageTypes::RejectBlocks => Err(SourceError::Missing { first, last }),
             ProtocolMessageTypes::RespondBlocks => {
@@ -133,9 +172,7 @@ impl BlockSource for Peer {
     }
 
     async fn find_id(&self, height: u32) -> Result<Option<BlockId>, SourceError> {
-        let connection = self.connection().await?;
-        self.keep_pace(&connection, &self.block_pace).await;
-        let answer = connection.request(RequestBlock::new(height, false)).await?;
+        let answer = self.ask(&self.block_pace, RequestBlock::new(height, false)).await?;
         match answer.msg_type {
             ProtocolMessageTypes::RejectBlock => Ok(None),
             ProtocolMessageTypes::RespondBlock => {
@@ -167,5 +204,5 @@ async fn told(peaks: &mut watch::Receiver<Option<NewPeak>>, known: Option<BlockI
 
 fn peak_of(peak: &NewPeak) -> Peak {
     let block = BlockId { height: peak.height, hash: Bytes32::new(peak.header_hash.to_bytes()) };
-    Peak { block, finished: false }
+    Peak::now(block)
 }

@@ -93,7 +93,7 @@ impl BlockSource for Rpc {
         if peak.is_null() {
             return Err(SourceError::Unavailable(format!("{} has no peak yet", self.describe())));
         }
-        Ok(Peak { block: id(peak)?, finished: false })
+        Ok(Peak::now(id(peak)?))
     }
 
     async fn changed_peak(&self, known: BlockId, patience: Duration) -> Result<Peak, SourceError> {

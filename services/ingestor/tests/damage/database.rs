@@ -4,7 +4,7 @@ use super::support::{Built, Outcome, TWICE, chain, ingest, simulated};
 use mojoscan_domain::Network;
 use mojoscan_ingestor::source::database::Database;
 use mojoscan_ingestor::source::{self, SourceUrl};
-use mojoscan_pipeline::{BlockEvents, BlockSource, SourceError};
+use mojoscan_pipeline::{BlockEvents, BlockSource, Peak, SourceError};
 use rusqlite::{Connection, params};
 use std::fs;
 use std::path::PathBuf;
@@ -173,6 +173,52 @@ async fn a_missing_row_is_waited_for() {
         let (outcome, ()) = tokio::join!(waiting, comes);
         assert_eq!((outcome.error, outcome.published), (None, truth.clone()));
     }
+}
+
+/// The node was given another database, as from a checkpoint.
+#[tokio::test]
+async fn a_database_that_takes_the_place_of_another_is_read() {
+    let (old, new) = (File::of(&chain(Network::Simulator0, 3, 7)), File::of(&simulated()));
+    let source = Database::open(&old.path, false).unwrap();
+    assert_eq!(source.peak().await.unwrap().block.height, 2);
+    fs::remove_file(&old.path).unwrap();
+    let gone = source.peak().await;
+    assert!(
+        matches!(&gone, Err(SourceError::Unavailable(reason)) if reason.contains("No such file")),
+        "{gone:?}"
+    );
+    fs::rename(&new.path, &old.path).unwrap();
+    assert_eq!(source.peak().await.unwrap().block, simulated()[5].id);
+    assert_eq!(source.find_id(2).await, Ok(Some(simulated()[2].id)));
+}
+
+/// A file cannot say whether its node runs. While it writes it does.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_nobody_writes_is_not_heard_from() {
+    let simulated = simulated();
+    let file = File::of(&simulated);
+    let source = Database::open(&file.path, false).unwrap();
+    let age = async || {
+        let heard_at_ms = source.peak().await.unwrap().heard_at_ms;
+        Peak::now(simulated[5].id).heard_at_ms - heard_at_ms
+    };
+    let (soon, hour) = (60_000, 3_600_000);
+    assert!(age().await < soon);
+    tokio::time::advance(Duration::from_millis(hour)).await;
+    assert!((hour..hour + soon).contains(&age().await));
+    file.change("UPDATE full_blocks SET is_fully_compactified = 1 WHERE height = 1", []);
+    assert!(age().await < soon);
+    // of a file that nobody may write there is nothing to wait for
+    let peak = Database::open(&file.path, true).unwrap().peak().await.unwrap();
+    assert!(peak.finished);
+    drop(source);
+    let log = PathBuf::from(format!("{}-wal", file.path.display()));
+    fs::write(log, "what the node has not yet put into the file").unwrap();
+    let torn = Database::open(&file.path, true).err();
+    assert!(
+        matches!(&torn, Some(SourceError::Broken(reason)) if reason.contains("-wal is there")),
+        "{torn:?}"
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::support::Built;
 use chia_protocol::{
     Bytes32, ChiaProtocolMessage, FullBlock, Handshake, Message, NewPeak, NodeType, ProtocolMessageTypes,
-    RejectBlocks, RequestBlock, RequestBlocks, RespondBlock, RespondBlocks,
+    RejectBlock, RejectBlocks, RequestBlock, RequestBlocks, RespondBlock, RespondBlocks,
 };
 use chia_ssl::ChiaCertificate;
 use chia_traits::Streamable;
@@ -48,25 +48,29 @@ pub(crate) struct Node {
     pub(crate) address: String,
     /// How often it was asked for something that the script decides.
     pub(crate) asked: Arc<AtomicUsize>,
+    /// How often it was connected to.
+    pub(crate) connections: Arc<AtomicUsize>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl Node {
-    async fn serve<F>(connection: impl Fn(TcpStream, Arc<AtomicUsize>) -> F + Send + 'static) -> Self
+    /// `connection` is given its number, too.
+    async fn serve<F>(connection: impl Fn(TcpStream, Arc<AtomicUsize>, usize) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
+        let (asked, connections) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (count, number) = (Arc::clone(&asked), Arc::clone(&connections));
         let task = tokio::spawn(async move {
-            let mut connections = tokio::task::JoinSet::new();
+            let mut open = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(connection(stream, Arc::clone(&count)));
+                let number = number.fetch_add(1, Ordering::SeqCst);
+                open.spawn(connection(stream, Arc::clone(&count), number));
             }
         });
-        Self { address, asked, _task: AbortOnDropHandle::new(task) }
+        Self { address, asked, connections, _task: AbortOnDropHandle::new(task) }
     }
 
     /// A port that says these bytes to whoever connects, and then nothing.
@@ -76,7 +80,7 @@ impl Node {
             let mut rest = vec![];
             drop(stream.read_to_end(&mut rest).await);
         };
-        Self::serve(move |stream, asked| async move {
+        Self::serve(move |stream, asked, _| async move {
             asked.fetch_add(1, Ordering::SeqCst);
             connection(stream).await;
         })
@@ -85,10 +89,19 @@ impl Node {
 
     /// A peer port. `greeting` is what it does with the handshake; `script` decides about requests.
     pub(crate) async fn peer(chain: &[Built], greeting: Answer, script: Script<Message>) -> Self {
+        Self::greeting(chain, move |_| greeting.clone(), script).await
+    }
+
+    /// The same with another greeting for each connection.
+    pub(crate) async fn greeting(
+        chain: &[Built],
+        greeting: impl Fn(usize) -> Answer + Send + 'static,
+        script: Script<Message>,
+    ) -> Self {
         let (chain, tls): (Arc<[Built]>, _) = (chain.into(), acceptor());
-        let serve = move |stream: TcpStream, asked: Arc<AtomicUsize>| {
+        let serve = move |stream: TcpStream, asked: Arc<AtomicUsize>, number: usize| {
             let (chain, tls, greeting, script) =
-                (Arc::clone(&chain), tls.clone(), greeting.clone(), Arc::clone(&script));
+                (Arc::clone(&chain), tls.clone(), greeting(number), Arc::clone(&script));
             async move {
                 // whoever hangs up has seen enough
                 let Ok(tls) = tls.accept(stream).await else { return };
@@ -103,7 +116,7 @@ impl Node {
     /// An RPC port. The script is given the name of the method, and decides about all of them.
     pub(crate) async fn rpc(chain: &[Built], script: Script<String>) -> Self {
         let (chain, tls): (Arc<[Built]>, _) = (chain.into(), acceptor());
-        let serve = move |stream: TcpStream, asked: Arc<AtomicUsize>| {
+        let serve = move |stream: TcpStream, asked: Arc<AtomicUsize>, _| {
             let (chain, tls, script) = (Arc::clone(&chain), tls.clone(), Arc::clone(&script));
             async move {
                 if let Ok(tls) = tls.accept(stream).await {
@@ -187,7 +200,10 @@ fn good(chain: &[Built], asked: &Message) -> Option<Vec<u8>> {
         }
         ProtocolMessageTypes::RequestBlock => {
             let height = RequestBlock::from_bytes(&asked.data).unwrap().height;
-            Some(message(asked.id, &RespondBlock::new(full_block(&chain[height as usize]))))
+            Some(match chain.get(height as usize) {
+                Some(built) => message(asked.id, &RespondBlock::new(full_block(built))),
+                None => message(asked.id, &RejectBlock::new(height)),
+            })
         }
         _ => None,
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use mojoscan_domain::{BlockId, Network};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The end of the chain, as a source sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,17 @@ pub struct Peak {
     pub block: BlockId,
     /// Nothing more will come: a recording is at its end.
     pub finished: bool,
+    /// When the source was last heard from, in milliseconds since 1970.
+    pub heard_at_ms: u64,
+}
+
+impl Peak {
+    /// The end of a chain that goes on, heard of just now.
+    pub fn now(block: BlockId) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let heard_at_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        Self { block, finished: false, heard_at_ms }
+    }
 }
 
 /// Why a source gave nothing.

@@ -11,7 +11,7 @@ const WORTH_BLOCKS: u32 = 100;
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Progress of one catching-up.
-pub(crate) struct CatchUp {
+pub struct CatchUp {
     first: u32,
     last: u32,
     started: Instant,
@@ -20,8 +20,8 @@ pub(crate) struct CatchUp {
 }
 
 impl CatchUp {
-    /// Begins at the first height to publish; none if there is too little to speak of.
-    pub(crate) fn begin(first: u32, last: u32) -> Option<Self> {
+    /// Begins at the first height to come; none if there is too little to speak of.
+    pub fn begin(first: u32, last: u32) -> Option<Self> {
         if last.checked_sub(first)? < WORTH_BLOCKS {
             return None;
         }
@@ -39,15 +39,18 @@ impl CatchUp {
         Some(Self { first, last, started: now, line_at: now, bar })
     }
 
-    /// Everything up to this height is published.
-    pub(crate) fn reached(&mut self, height: u32) {
+    /// Everything up to this height is done, of as much as there is by now.
+    pub fn reached(&mut self, height: u32, last: u32) {
+        self.last = last;
         if let Some(bar) = &self.bar {
+            bar.set_length(u64::from(last));
             bar.set_position(u64::from(height));
         } else if self.line_at.elapsed() >= LINE_EVERY {
             self.line_at = Instant::now();
-            let done = f64::from(height - self.first + 1);
-            let rate = done / self.started.elapsed().as_secs_f64();
-            let left_seconds = f64::from(self.last - height) / rate;
+            // a reorg may have led back behind the beginning
+            let done = height.saturating_sub(self.first) + 1;
+            let rate = f64::from(done) / self.started.elapsed().as_secs_f64();
+            let left_seconds = f64::from(self.last.saturating_sub(height)) / rate;
             let percent = f64::from(height) * 100.0 / f64::from(self.last);
             info!(
                 height,
@@ -61,11 +64,11 @@ impl CatchUp {
     }
 
     /// It is caught up.
-    pub(crate) fn end(self) {
+    pub fn end(self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        let blocks = self.last - self.first + 1;
+        let blocks = self.last.saturating_sub(self.first) + 1;
         info!(height = self.last, blocks, seconds = self.started.elapsed().as_secs(), "caught up");
     }
 }

@@ -70,7 +70,7 @@ impl Recording {
     fn peak_now(&self) -> Result<Peak, SourceError> {
         self.with_state(|state| {
             let finished = state.played == self.index.steps.len();
-            let last = state.chain.last().map(|entry| Peak { block: entry.id, finished });
+            let last = state.chain.last().map(|entry| Peak { finished, ..Peak::now(entry.id) });
             last.ok_or_else(|| SourceError::Broken(format!("recording {} is empty", self.name)))
         })
     }

@@ -5,8 +5,8 @@ use fjall::Keyspace;
 use mojoscan_domain::{BlockId, Bytes32, Header};
 use mojoscan_pipeline::{History, HistoryError, StoreError};
 
-/// Blocks are remembered this far below the newest one.
-const DEPTH: u32 = 20_000;
+/// Blocks are remembered at least this far below the newest one.
+const DEPTH_MIN: u32 = 20_000;
 /// Older ones are forgotten each time the height passes a multiple of this.
 const FORGET_EVERY: u32 = 4_096;
 
@@ -14,15 +14,17 @@ const FORGET_EVERY: u32 = 4_096;
 pub struct EmbeddedHistory {
     embedded: Embedded,
     table: Keyspace,
+    depth: u32,
 }
 
 impl EmbeddedHistory {
-    /// Opens the table.
+    /// Opens the table. Blocks are remembered at least `depth` below the newest one.
     ///
     /// # Errors
     /// [`StoreError::Broken`] if it cannot be made.
-    pub fn open(embedded: &Embedded) -> Result<Self, StoreError> {
-        Ok(Self { embedded: embedded.clone(), table: embedded.table("history")? })
+    pub fn open(embedded: &Embedded, depth: u32) -> Result<Self, StoreError> {
+        let table = embedded.table("history")?;
+        Ok(Self { embedded: embedded.clone(), table, depth: depth.max(DEPTH_MIN) })
     }
 }
 
@@ -35,7 +37,7 @@ impl History for EmbeddedHistory {
             }
             let height = header.id.height;
             if height.is_multiple_of(FORGET_EVERY)
-                && let Some(last) = height.checked_sub(DEPTH)
+                && let Some(last) = height.checked_sub(self.depth)
             {
                 for guard in self.table.range(..Key::new().height(last)) {
                     batch.remove(&self.table, guard.key().map_err(failed)?);
