@@ -213,8 +213,28 @@ fn nothing_is_declared_that_nobody_uses() {
     for package in &metadata.packages {
         let code = code(package.manifest_path.parent().unwrap());
         let names = package.dependencies.iter().map(|dependency| &dependency.name);
-        let unused: Vec<&String> = names.filter(|name| !code.contains(&name.replace('-', "_"))).collect();
+        let unused: Vec<&String> = names.filter(|name| !uses(&code, &name.replace('-', "_"))).collect();
         assert!(unused.is_empty(), "{} names what it does not use: {unused:?}", package.name);
+    }
+}
+
+/// Whether code names a crate: as the beginning of a path, or whole.
+fn uses(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let within = before.is_some_and(|before| before.is_alphanumeric() || before == '_');
+        let behind = &code[at + name.len()..];
+        !within && ["::", ";", " as "].iter().any(|end| behind.starts_with(end))
+    })
+}
+
+#[test]
+fn a_crate_is_used_where_it_is_named_whole() {
+    for code in ["use fail::cfg;", "fail::fail_point!()", "use fail;", "::fail::x", "#[fail::test]"] {
+        assert!(uses(code, "fail"), "{code}");
+    }
+    for code in ["fail_point!()", "use wont_fail::x", "// it may fail. So", "failed::x()"] {
+        assert!(!uses(code, "fail"), "{code}");
     }
 }
 

@@ -1,15 +1,17 @@
 //! The processes of a fleet on a real broker and a real store: they agree with a real node, and whatever befalls them,
 //! every row afterwards is that of a clean rebuild.
 //!
-//! `MOJOSCAN_SEED` repeats one seed, `MOJOSCAN_SEEDS` says how many are tried.
+//! `MOJOSCAN_SEED` repeats one seed, `MOJOSCAN_SEEDS` says how many are tried. The chain goes on from seed to seed, so a
+//! seed that is repeated alone begins on another chain.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 use fastrand::Rng;
 use mojoscan_address::store::AddressStore;
 use mojoscan_domain::address::encode_address;
-use mojoscan_domain::{BlockId, Network};
+use mojoscan_domain::{BlockId, Bytes32, Network};
 use mojoscan_tests::branch::Branch;
+use mojoscan_tests::collector::Collector;
 use mojoscan_tests::engines::free_port;
 use mojoscan_tests::fleet::{self, Fleet, KEYSPACE};
 use mojoscan_tests::forger::Forger;
@@ -22,12 +24,19 @@ use mojoscan_tests::watcher::Watcher;
 use mojoscan_tests::{http, seeds, wait};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 /// Seeds that are tried.
 const SEEDS: usize = 5;
@@ -52,6 +61,7 @@ fn main() {
             ("the_ingestor_that_came_last_survives", || run(two_ingestors())),
             ("rows_are_rebuilt_and_gone_over_to_without_a_failed_request", || run(replay())),
             ("rows_that_cannot_go_on_are_rebuilt", || run(too_deep())),
+            ("a_trace_goes_on_in_the_next_process", || run(traces())),
             ("what_is_wrong_is_said_in_one_line", || run(refusals())),
         ],
     );
@@ -100,15 +110,30 @@ async fn real_node() {
     let mut lab = Lab::start(None);
     lab.stage("begin");
     let fleet = Fleet::start(&program(), lab.node.peer()).await;
-    let processes = Processes::start(&fleet, folder.path());
+    let mut processes = Processes::start(&fleet, folder.path());
     for stage in ["xch", "cat", "did", "nft", "singletons", "offers", "did_moves", "claim"] {
         lab.stage(stage);
     }
-    lab.run("reorg", serde_json::json!({ "back": 3, "forward": 1 }));
+    let balances = lab.stage("balances");
+    agree(&mut lab, &processes.gateway, Some(&balances)).await;
+    for (down, back) in [(None, 1), (None, 3), (Some(Down::Ingestor), 7), (Some(Down::Address), 5)] {
+        match down {
+            None => {}
+            Some(Down::Ingestor) => processes.ingestor.kill_now(),
+            Some(Down::Address) => processes.address.kill_now(),
+        }
+        lab.stage("xch");
+        lab.run("reorg", json!({ "back": back, "forward": 1 }));
+        match down {
+            None => {}
+            Some(Down::Ingestor) => processes.ingestor = fleet.ingestor().up().unwrap(),
+            Some(Down::Address) => {
+                processes.address = fleet.address(KEYSPACE, processes.ports[0]).up().unwrap();
+            }
+        }
+        agree(&mut lab, &processes.gateway, None).await;
+    }
     let tip = lab.peak();
-    processes.gateway.reach(tip).await;
-    let compared = lab.compare(&processes.gateway.url, None);
-    assert!(compared["coins"].as_u64().is_some_and(|coins| coins > 100), "{compared}");
     // the same node through one process
     let alone = Service::start(&mojoscan_tests::service::ServiceOptions {
         program: program(),
@@ -123,6 +148,19 @@ async fn real_node() {
     let alone = output(&program(), &["digest", "--network", "simulator0", "--data", data.to_str().unwrap()]);
     let together = output(&program(), &["digest", "--address-service", &processes.address.url, "--rescan"]);
     assert_eq!(together, alone);
+}
+
+/// Which process is down during a reorg.
+enum Down {
+    Ingestor,
+    Address,
+}
+
+/// Waits until the gateway is at the node's peak, and compares what it says with what is so.
+async fn agree(lab: &mut Lab, gateway: &Service, balances: Option<&RawValue>) {
+    gateway.reach(lab.peak()).await;
+    let compared = lab.compare(&gateway.url, balances);
+    assert!(compared["coins"].as_u64().is_some_and(|coins| coins > 100), "{compared}");
 }
 
 /// Each process is killed at a random moment while the chain grows and changes, and started again.
@@ -304,9 +342,19 @@ enum Ended {
 async fn in_a_transaction() {
     let mut moved = Moved::start(240).await;
     let _address = moved.fleet.address(KEYSPACE, 0).up().unwrap();
-    let mut live = moved.fleet.ingestor();
+    let live = moved.fleet.ingestor();
     moved.compare("before").await;
     moved.watch().await;
+
+    // told to end in the middle, it ends behind the batch
+    live.kill();
+    moved.reorg(8).await;
+    let told = moved.fleet.ingestor_with(Some("kafka-commit-before=1*sleep(5000)->off"));
+    moved.transaction_open().await;
+    assert!(told.terminate().success());
+    moved.compare("the ingestor was told to end").await;
+
+    let mut live = moved.fleet.ingestor();
     for (depth, ended) in [(32, Ended::AfterKill), (1, Ended::Meanwhile), (200, Ended::ByTime)] {
         live.kill();
         moved.reorg(depth).await;
@@ -342,6 +390,13 @@ async fn in_a_transaction() {
     moved.judge().await;
 }
 
+/// What the health service of a process says of it.
+async fn serves(service: &Service) -> ServingStatus {
+    let channel = Endpoint::new(service.url.clone()).unwrap().connect().await.unwrap();
+    let answer = HealthClient::new(channel).check(HealthCheckRequest::default()).await.unwrap();
+    answer.into_inner().status()
+}
+
 /// Records of somebody else stand in the log. The partition stops there, and says where; the others go on.
 async fn forged() {
     let mut moved = Moved::start(60).await;
@@ -350,17 +405,21 @@ async fn forged() {
     moved.compare("before").await;
     let (store, tip) = (moved.fleet.store(KEYSPACE).await, moved.tip());
     let forger = Forger::new(&moved.fleet.kafka.address(), "simulator0.coins.v1");
-    let (at, _) = store.digest(1).await.unwrap();
-    for (partition, offset, reason) in [
-        (0, forger.put(0, b"\xff\xff not a record").await, "not a record"),
-        (1, forger.put_watermark(1, at, at.seq + 2).await, "sequence number"),
-    ] {
+    let stops = |partition: u32, offset: u64, reason: &str| {
         let entry = address.logs("partition stopped");
         assert_eq!(entry["topic"], "simulator0.coins.v1", "{entry}");
         assert_eq!(entry["partition"], partition, "{entry}");
         assert_eq!(entry["offset"], offset, "{entry}");
         assert!(entry["reason"].as_str().is_some_and(|told| told.contains(reason)), "{entry}");
-    }
+    };
+    wait::until("the service to serve", async || {
+        (serves(&address).await == ServingStatus::Serving).then_some(())
+    })
+    .await;
+    stops(0, forger.put(0, b"\xff\xff not a record").await, "not a record");
+    let (at, _) = store.digest(1).await.unwrap();
+    // further than what the ingestor may say meanwhile
+    stops(1, forger.put_watermark(1, at, at.seq + 1_000).await, "sequence number");
     moved.reorg(3).await;
     wait::until("the last partition to go on", async || {
         let (position, _) = store.digest(2).await.ok()?;
@@ -372,8 +431,9 @@ async fn forged() {
     }
     let ready = http::client().get(format!("{}/readyz", address.admin)).send().await.unwrap();
     assert_eq!(ready.status(), 503);
+    assert_eq!(serves(&address).await, ServingStatus::NotServing);
     let said = ready.text().await.unwrap();
-    assert!(said.contains("simulator0.coins.v1/0") || said.contains("simulator0.coins.v1/1"), "{said}");
+    assert!(said.contains("simulator0.coins.v1/0") && said.contains("simulator0.coins.v1/1"), "{said}");
 }
 
 /// A consumer is added and removed every two seconds while the others catch up and reorgs pass.
@@ -422,9 +482,10 @@ async fn replay() {
 
     let stop = Arc::new(AtomicBool::new(false));
     let asked: Vec<_> = (0..4)
-        .map(|number| {
+        .map(|_| {
             let (stop, url) = (Arc::clone(&stop), processes.gateway.url.clone());
-            tokio::spawn(async move { ask_on(&url, number, &stop).await })
+            let rng = moved.rng.fork();
+            tokio::spawn(async move { ask_on(&url, rng, &stop).await })
         })
         .collect();
     moved.reorg(4).await;
@@ -465,16 +526,49 @@ async fn too_deep() {
     assert!(rebuilt.terminate().success());
 }
 
-/// Asks again and again; fails the test at anything but an answer. Gives how many there were.
-async fn ask_on(url: &str, number: u8, stop: &AtomicBool) -> u64 {
+/// Asks of another address each time, which is in no cache; fails the test at anything but an answer. Gives how many
+/// there were.
+async fn ask_on(url: &str, mut rng: Rng, stop: &AtomicBool) -> u64 {
     let (client, mut answers) = (http::client(), 0);
     while !stop.load(Ordering::Relaxed) {
-        let anybody = encode_address(Network::Simulator0, mojoscan_domain::Bytes32::new([number; 32]));
+        let mut anybody = [0; 32];
+        rng.fill(&mut anybody);
+        let anybody = encode_address(Network::Simulator0, Bytes32::new(anybody));
         let answer = client.get(format!("{url}/address/xch-balance/{anybody}")).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
         answers += 1;
     }
     answers
+}
+
+/// A request is followed from the gateway into the address service, a batch from the ingestor into the rows.
+async fn traces() {
+    let mut moved = Moved::start(20).await;
+    let collector = Collector::start().await;
+    moved.fleet.traces = Some(collector.url.clone());
+    let processes = Processes::start(&moved.fleet, moved.folder.path());
+    processes.gateway.reach(moved.tip()).await;
+    let trace = format!("{:032x}", moved.rng.u128(1..));
+    let anybody = encode_address(Network::Simulator0, Bytes32::ZERO);
+    let asked = http::client()
+        .get(format!("{}/address/transactions/{anybody}", processes.gateway.url))
+        .header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    assert_eq!(asked.send().await.unwrap().status(), 200);
+    let name = |(service, span): &(String, String)| format!("{service} {span}");
+    wait::until("the trace of a request", async || {
+        let spans = collector.spans();
+        let names: BTreeSet<String> = spans.get(&trace)?.iter().map(name).collect();
+        let all = ["mojoscan-gateway request", "mojoscan-address call"];
+        all.iter().all(|name| names.contains(*name)).then_some(())
+    })
+    .await;
+    wait::until("the trace of a batch", async || {
+        let spans = collector.spans();
+        let mut names = spans.values().map(|spans| spans.iter().map(name).collect::<BTreeSet<_>>());
+        let all = ["mojoscan-ingestor publish", "mojoscan-address read", "mojoscan-address step"];
+        names.any(|names| all.iter().all(|name| names.contains(*name))).then_some(())
+    })
+    .await;
 }
 
 /// Whatever is wrong is one line and exit code 64, soon.

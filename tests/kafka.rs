@@ -328,7 +328,7 @@ async fn records(log: &mut KafkaLog) -> (Partition, Vec<u64>) {
     loop {
         match tokio::time::timeout(SOON, log.next()).await.unwrap().unwrap() {
             Delivery::Assigned(partition) => log.seek(partition, Position::START).await.unwrap(),
-            Delivery::Records(partition, records) => {
+            Delivery::Records(partition, records, _) => {
                 return (partition, records.iter().map(|record| record.seq).collect());
             }
             other => panic!("{other:?}"),

@@ -25,6 +25,8 @@ pub fn missing() -> Option<String> {
 pub struct Fleet {
     program: PathBuf,
     source: String,
+    /// Where the processes send their traces.
+    pub traces: Option<String>,
     /// The broker.
     pub kafka: Kafka,
     /// The store.
@@ -35,7 +37,7 @@ impl Fleet {
     /// Starts the engines, and makes the topics and the tables.
     pub async fn start(program: &Path, source: String) -> Self {
         let (kafka, cassandra) = tokio::join!(Kafka::start(), Cassandra::start());
-        let fleet = Self { program: program.to_owned(), source, kafka, cassandra };
+        let fleet = Self { program: program.to_owned(), source, traces: None, kafka, cassandra };
         let (partitions, broker, store) =
             (PARTITIONS.to_string(), fleet.kafka.address(), fleet.cassandra.address());
         let topics = ["topics", "ensure", "--network", "simulator0", "--coins-partitions", &partitions];
@@ -52,8 +54,9 @@ impl Fleet {
             .into()
     }
 
-    fn process(&self, arguments: &[String]) -> Service {
-        Service::process(&self.program, arguments.iter().map(String::as_str), None)
+    fn process(&self, arguments: &[String], failpoints: Option<&str>) -> Service {
+        let traces = self.traces.iter().flat_map(|url| ["--otlp-endpoint", url]);
+        Service::process(&self.program, arguments.iter().map(String::as_str).chain(traces), failpoints)
     }
 
     /// Starts an ingestor, and waits for nothing.
@@ -63,9 +66,8 @@ impl Fleet {
 
     /// The same with fail points.
     pub fn ingestor_with(&self, failpoints: Option<&str>) -> Service {
-        let broker = self.broker();
-        let arguments = ["ingestor", "--source", &self.source].into_iter();
-        Service::process(&self.program, arguments.chain(broker.iter().map(String::as_str)), failpoints)
+        let arguments = ["ingestor", "--source", &self.source].map(str::to_owned);
+        self.process(&[arguments.to_vec(), self.broker()].concat(), failpoints)
     }
 
     /// Starts an address service that listens at `port` (0 for any), and waits for nothing.
@@ -78,14 +80,14 @@ impl Fleet {
         let (listen, store) = (format!("127.0.0.1:{port}"), self.cassandra.address());
         let arguments = ["address", "--listen", &listen, "--cql", &store, "--keyspace", keyspace];
         let arguments: Vec<String> = arguments.iter().chain(more).map(ToString::to_string).collect();
-        self.process(&[arguments, self.broker()].concat())
+        self.process(&[arguments, self.broker()].concat(), None)
     }
 
     /// Starts a gateway to an address service, and waits for nothing. Its settings file may be changed later.
     pub fn gateway(&self, settings: &Path, port: u16) -> Service {
         let (listen, settings) = (format!("127.0.0.1:{port}"), settings.to_str().unwrap().to_owned());
         let arguments = ["gateway", "--network", "simulator0", "--listen", &listen, "--config", &settings];
-        self.process(&arguments.map(str::to_owned))
+        self.process(&arguments.map(str::to_owned), None)
     }
 
     /// Rebuilds a keyspace beside the live one, to the end, with more arguments.

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod branch;
 pub mod chain;
 pub mod clvm;
+pub mod collector;
 pub mod data;
 pub mod engines;
 pub mod fleet;

@@ -225,7 +225,7 @@ async fn take(
         }
         Delivery::Revoked(partition) => drop(open.remove(&partition)),
         Delivery::Broken(partition, broken) => shelf.change(partition, |kept| kept.broken = Some(broken)),
-        Delivery::Records(partition, records) => {
+        Delivery::Records(partition, records, _) => {
             let open = open.get_mut(&partition).unwrap_or_else(|| panic!("{partition} is not assigned"));
             for record in records {
                 keep(partition, record, open, shelf);

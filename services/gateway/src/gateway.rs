@@ -7,7 +7,9 @@ use crate::clients::{AsOf, Heard};
 use crate::config::GatewayConfig;
 use crate::error::{ApiError, ErrorCode};
 use mojoscan_domain::{Network, PuzzleHash, address};
+use mojoscan_runtime::health::Condition;
 use serde::Serialize;
+use serde_json::json;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,13 +47,21 @@ impl Gateway {
         address::encode_address(self.0.network, owner)
     }
 
-    /// Whether the services are heard from, and their data is fresh enough to be given out.
-    pub fn check(&self) -> Result<u64, String> {
+    /// Whether the services are heard from, and what they have is fresh enough to be given out. How far behind they are
+    /// is told, and is theirs to judge.
+    pub fn condition(&self) -> Condition {
         let positions = self.0.address.positions();
         let Some(heard) = positions.heard else {
-            return Err("the address service was not heard from".to_owned());
+            return Condition::not_ready("the address service was not heard from");
         };
-        self.age_seconds(heard).map_err(|error| error.message)
+        match self.age_seconds(heard) {
+            Ok(age) => Condition::ready(json!({
+                "silence_seconds": age,
+                "lag_blocks": positions.lag_blocks(),
+                "stopped": positions.stopped,
+            })),
+            Err(error) => Condition::not_ready(&error.message),
+        }
     }
 
     /// How long ago the chain was heard from, unless that is too long.

@@ -67,7 +67,8 @@ impl CheckConfig {
         match &self.process {
             Some(CheckedProcess::Ingestor(config)) => config.check(),
             Some(CheckedProcess::Address(config)) => config.check(),
-            Some(CheckedProcess::Gateway(_)) | None => Ok(()),
+            Some(CheckedProcess::Gateway(config)) => config.check(),
+            None => Ok(()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod json;
 
+use crate::cli::ConfigFile;
 use mojoscan_chia::{Block, DecodeError, Decoded, Limits};
 use mojoscan_domain::Network;
 use mojoscan_domain::record::CoinEvent;
@@ -21,6 +22,9 @@ pub(crate) struct DecodeOptions {
     /// generators that a block refers to are looked up among them.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    file: ConfigFile,
 }
 
 /// Decodes the files one by one. Good ones are printed even if another is bad.

@@ -1,5 +1,6 @@
 //! `digest`: the digest of the rows of addresses, in a data folder or behind a service.
 
+use crate::cli::ConfigFile;
 use crate::fleet;
 use mojoscan_address::store::AddressStore;
 use mojoscan_address::store::embedded::EmbeddedAddressStore;
@@ -43,6 +44,9 @@ pub(crate) struct DigestOptions {
     /// Compute the digest anew from every row, and compare.
     #[arg(long)]
     rescan: bool,
+
+    #[command(flatten)]
+    file: ConfigFile,
 }
 
 pub(crate) async fn run(options: DigestOptions) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! The processes of a fleet, and what operators do for them.
 
 pub(crate) mod address;
+mod catch_up;
 pub(crate) mod gateway;
 pub(crate) mod ingestor;
 pub(crate) mod migrate;

@@ -4,27 +4,31 @@ use crate::rpc;
 use hyper_util::rt::TokioIo;
 use mojoscan_proto::address::v1::address_service_server::{AddressService, AddressServiceServer};
 use mojoscan_runtime::exit::Failure;
+use mojoscan_runtime::health::Health;
 use mojoscan_runtime::tasks::Tasks;
 use std::io;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 /// Bytes that may wait in a connection.
 const BUFFER: usize = 256 * 1024;
 
-/// Serves an address service, and gives a channel to it.
+/// Serves an address service until `end` is cancelled, which is when nobody asks any more. Gives a channel to it.
 pub(crate) async fn connect<S: AddressService>(
     service: AddressServiceServer<S>,
+    health: &Health,
     tasks: &mut Tasks,
+    end: CancellationToken,
 ) -> Result<Channel, Failure> {
     let (accept, accepted) = mpsc::channel::<DuplexStream>(16);
-    let (server, stop) = (rpc::server(service).await?, tasks.stop());
+    let server = rpc::server(service, health.clone(), tasks.stop())?;
     let incoming = ReceiverStream::new(accepted).map(Ok::<_, io::Error>);
     tasks.spawn("address rpc", async move {
-        server.serve_with_incoming_shutdown(incoming, stop.cancelled_owned()).await.map_err(Failure::failed)
+        server.serve_with_incoming_shutdown(incoming, end.cancelled_owned()).await.map_err(Failure::failed)
     });
     let dial = tower::service_fn(move |_: Uri| {
         let accept = accept.clone();

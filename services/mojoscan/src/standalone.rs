@@ -19,10 +19,9 @@ use mojoscan_pipeline::{BlockSource, Publisher, SourceError, memory};
 use mojoscan_runtime::admin;
 use mojoscan_runtime::config::{self, Parsed};
 use mojoscan_runtime::exit::{self, Failure};
-use mojoscan_runtime::health::{Condition, Health};
+use mojoscan_runtime::health::Health;
 use mojoscan_runtime::tasks::Tasks;
 use mojoscan_runtime::telemetry::{Telemetry, TelemetryConfig};
-use serde_json::json;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -159,7 +158,8 @@ impl Standalone {
         let store =
             EmbeddedAddressStore::open(&embedded, network.name(), config.dust_below, config.undo_depth)
                 .map_err(|error| data_failure(&error))?;
-        let history = EmbeddedHistory::open(&embedded).map_err(|error| data_failure(&error))?;
+        let history = EmbeddedHistory::open(&embedded, config.undo_depth);
+        let history = history.map_err(|error| data_failure(&error))?;
         let (publisher, logs) = memory::log(history, 1);
         let [log] = <[_; 1]>::try_from(logs).map_err(|_| Failure::failed("the log has no reader"))?;
 
@@ -168,19 +168,19 @@ impl Standalone {
         let AddressService { rpc, progress } =
             mojoscan_address::start(log, store.clone(), address_options(config), &mut tasks, &health);
         ingest(source, network, publisher, &mut tasks);
-        let channel = in_process::connect(rpc, &mut tasks).await?;
+        // the gateway's last requests are answered before the service that they ask ends
+        let answered = CancellationToken::new();
+        let channel = in_process::connect(rpc, &health, &mut tasks, answered.clone()).await?;
         let client = AddressClient::new(channel, tasks.stop());
         let gateway = Gateway::new(&config.gateway, network, client);
         let checked = gateway.clone();
-        health.add("gateway", move || match checked.check() {
-            Ok(age) => Condition::ready(json!({ "age_seconds": age })),
-            Err(reason) => Condition::not_ready(&reason),
-        });
+        health.add("gateway", move || checked.condition());
 
         let (listen, admin_address) = (local(&public)?, local(&admin)?);
         let router = mojoscan_gateway::router(gateway, &config.gateway);
         let (connections_max, stop) = (config.gateway.connections_max, tasks.stop());
         tasks.spawn("gateway", async move {
+            let _answered = answered.drop_guard();
             mojoscan_gateway::serve(public, router, connections_max, stop).await.map_err(Failure::failed)
         });
         let end_admin = CancellationToken::new();

@@ -49,6 +49,8 @@ pub(crate) struct Positions {
     shards: BTreeMap<u32, (u64, Option<BlockId>)>,
     /// What was heard of the chain, by the shard that is furthest behind.
     pub(crate) heard: Option<Heard>,
+    /// Why shards have stopped for good.
+    pub(crate) stopped: Vec<String>,
 }
 
 /// The sums of one owner, in mojos.
@@ -304,6 +306,12 @@ async fn caught_up(mut next: Client, present: &watch::Sender<Positions>) {
 }
 
 impl Positions {
+    /// Blocks between the chain's peak and the shard that is furthest behind.
+    pub(crate) fn lag_blocks(&self) -> Option<u32> {
+        let lowest = self.shards.values().map(|(_, block)| block.map_or(0, |block| block.height)).min()?;
+        Some(self.heard?.peak_height.saturating_sub(lowest))
+    }
+
     /// Whether every shard is as far as another service's.
     fn reaches(&self, other: &Self) -> bool {
         let height = |position: &(u64, Option<BlockId>)| position.1.map(|block| block.height);
@@ -323,11 +331,13 @@ impl Positions {
             let this = Heard { peak_height: as_of.peak_height, at_ms: as_of.heard_at_ms };
             heard = Some(heard.map_or(this, |other| other.earlier(this)));
         }
+        let reasons = told.positions.iter().map(|position| &position.stopped);
+        let stopped: Vec<_> = reasons.filter(|reason| !reason.is_empty()).cloned().collect();
         let moved = shards != self.shards;
         self.generation += u64::from(moved);
         self.shards = shards;
-        let news = moved || heard != self.heard;
-        self.heard = heard;
+        let news = moved || heard != self.heard || stopped != self.stopped;
+        (self.heard, self.stopped) = (heard, stopped);
         news
     }
 }

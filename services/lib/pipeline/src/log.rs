@@ -4,12 +4,13 @@ use crate::Broken;
 use mojoscan_domain::Position;
 use mojoscan_domain::record::Sequenced;
 use std::future::Future;
+use tracing::Span;
 
 /// Number of a partition of a topic.
 pub type Partition = u32;
 
 /// What a log has to say to a consumer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Delivery<E> {
     /// This consumer reads the partition from now on. It must say from where: [`RecordLog::seek`].
     Assigned(Partition),
@@ -17,8 +18,8 @@ pub enum Delivery<E> {
     Revoked(Partition),
     /// A record of a partition cannot be understood. Nothing more comes of it.
     Broken(Partition, Broken),
-    /// The next records of a partition, in order.
-    Records(Partition, Vec<Sequenced<E>>),
+    /// The next records of a partition, in order, and the span that they were read in: all work on them belongs to it.
+    Records(Partition, Vec<Sequenced<E>>, Span),
 }
 
 /// Why a log gives nothing more.

@@ -97,7 +97,7 @@ impl Consumer {
     /// Takes a delivery, and gives its records.
     async fn take(&mut self) -> Vec<Record<CoinEvent>> {
         let delivery = tokio::time::timeout(SOON, self.log.next()).await;
-        let Ok(Ok(Delivery::Records(0, records))) = delivery else { panic!("{delivery:?}") };
+        let Ok(Ok(Delivery::Records(0, records, _))) = delivery else { panic!("{delivery:?}") };
         records.into_iter().map(|record| self.accept(record)).collect()
     }
 
@@ -402,7 +402,7 @@ async fn agree(rng: &mut fastrand::Rng) {
             let takes = if last { 2 } else { rng.usize(..=2) };
             for _ in 0..takes {
                 // who is ahead may be handed nothing
-                let Ok(Delivery::Records(_, records)) = consumer.log.next().await else { break };
+                let Ok(Delivery::Records(_, records, _)) = consumer.log.next().await else { break };
                 for record in records {
                     consumer.accept(record);
                 }

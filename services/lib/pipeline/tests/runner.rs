@@ -11,6 +11,7 @@ use mojoscan_pipeline::{Broken, Delivery, LogError, StoreError};
 use scripted::{IMPOSSIBLE, OPEN, PATIENCE, RESTLESS, Script, Step, block, commit, start};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use tracing::Span;
 
 #[tokio::test(start_paused = true)]
 async fn steps_end_at_watermarks_and_never_span_a_rewind() {
@@ -194,7 +195,7 @@ async fn a_store_that_stays_away_ends_the_runner() {
     running.store.faults.lock().unwrap().extend(vec![away.clone(); 1_000]);
     for partition in [0, 1] {
         let records = Script::new(partition).whole(1);
-        running.give([Ok(Delivery::Records(partition, records))]);
+        running.give([Ok(Delivery::Records(partition, records, Span::none()))]);
     }
     // the log goes on: it is the store that ends it
     let ended = tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
@@ -212,7 +213,7 @@ async fn a_store_that_is_broken_stops_the_partition() {
         let said = fault.to_string();
         running.store.faults.lock().unwrap().push_back(fault);
         let records = Script::new(0).whole(1);
-        running.give([Ok(Delivery::Records(0, records))]);
+        running.give([Ok(Delivery::Records(0, records, Span::none()))]);
         let reason = running.stopped(0).await;
         assert!(reason.contains(&said), "{reason}");
         assert_eq!(running.end().await.1.of(0), []);
@@ -224,7 +225,7 @@ async fn a_store_that_cannot_say_where_it_stands_ends_the_runner_once_what_was_b
     let broken = StoreError::Broken("on fire".to_owned());
     let mut running = start(RunnerOptions::default(), 0, &[]);
     let records = Script::new(0).whole(1);
-    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records))]);
+    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records, Span::none()))]);
     running.writes(1).await;
     running.store.faults.lock().unwrap().push_back(broken.clone());
     running.give([Ok(Delivery::Assigned(1))]);
@@ -289,7 +290,7 @@ async fn stopping_does_not_wait_for_a_store_that_cannot_say_where_it_stands() {
 async fn a_log_that_fails_ends_the_runner_once_what_was_begun_is_finished() {
     let mut running = start(RunnerOptions::default(), 0, &[]);
     let records = Script::new(0).whole(1);
-    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records))]);
+    running.give([Ok(Delivery::Assigned(0)), Ok(Delivery::Records(0, records, Span::none()))]);
     running.writes(1).await;
     let failed = LogError::Failed("no broker".to_owned());
     running.give([Err(failed.clone())]);

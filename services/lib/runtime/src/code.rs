@@ -1,5 +1,6 @@
 //! The one vocabulary of failures between services, mapped once to gRPC and once to HTTP.
 
+use std::error::Error;
 use tonic::Status;
 
 /// Why a call failed, as far as the caller needs to know. The inner text goes to the log, this to the caller.
@@ -29,8 +30,13 @@ impl Code {
         }
     }
 
-    /// From a gRPC status. A time-out is unavailability; what only a broken service says is our fault.
+    /// From a gRPC status. A time-out or a broken connection is unavailability; what only a broken service says is our
+    /// fault.
     pub fn from_status(status: &Status) -> Self {
+        // what a service says comes without: this was made here, of what befell the connection
+        if status.source().is_some() {
+            return Self::Unavailable;
+        }
         match status.code() {
             tonic::Code::InvalidArgument => Self::InvalidArgument,
             tonic::Code::NotFound => Self::NotFound,
@@ -39,8 +45,23 @@ impl Code {
             | tonic::Code::DeadlineExceeded
             | tonic::Code::Cancelled
             | tonic::Code::ResourceExhausted
-            | tonic::Code::Aborted => Self::Unavailable,
+            | tonic::Code::Aborted
+            | tonic::Code::Unknown => Self::Unavailable,
             _ => Self::Internal,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn a_broken_connection_is_no_fault_of_ours() {
+        let broken = Status::from_error(Box::new(io::Error::other("broken pipe")));
+        assert_eq!(Code::from_status(&broken), Code::Unavailable);
+        assert_eq!(Code::from_status(&Status::internal("a bug")), Code::Internal);
+        assert_eq!(Code::from_status(&Status::cancelled("the service ends")), Code::Unavailable);
     }
 }

@@ -1,6 +1,6 @@
 //! `address`: from the coins topic to the rows of addresses, and answers from them.
 
-use super::{cql_failure, kafka_failure};
+use super::{catch_up, cql_failure, kafka_failure};
 use crate::process::{LagConfig, Process, ProcessConfig, bind, local};
 use crate::rpc;
 use mojoscan_address::store::scylla::{ScyllaAddressOptions, ScyllaAddressStore};
@@ -77,8 +77,10 @@ pub(crate) async fn run(config: AddressConfig) -> Result<(), Failure> {
     };
     let AddressService { rpc, progress } =
         mojoscan_address::start(log, store, options, &mut process.tasks, &process.health);
+    tokio::spawn(process.tasks.stop().run_until_cancelled_owned(catch_up::tell(progress.clone())));
     tokio::spawn(process.tasks.stop().run_until_cancelled_owned(offsets.follow(progress)));
-    let (server, stop) = (rpc::server(rpc).await?, process.tasks.stop());
+    let stop = process.tasks.stop();
+    let server = rpc::server(rpc, process.health.clone(), stop.clone())?;
     process.tasks.spawn("address rpc", async move {
         let incoming = TcpListenerStream::new(listener);
         server.serve_with_incoming_shutdown(incoming, stop.cancelled_owned()).await.map_err(Failure::failed)

@@ -9,12 +9,10 @@ use mojoscan_gateway::clients::address::{AddressClient, Switch};
 use mojoscan_gateway::{Gateway, GatewayConfig};
 use mojoscan_runtime::config;
 use mojoscan_runtime::exit::{self, Failure};
-use mojoscan_runtime::health::Condition;
-use serde_json::json;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tonic::transport::{Channel, Endpoint};
 use tracing::{error, info};
 
@@ -52,6 +50,13 @@ pub(crate) struct GatewayProcessConfig {
     process: ProcessConfig,
 }
 
+impl GatewayProcessConfig {
+    /// Whether the services can be asked.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        endpoints(&self.address_service).map(drop)
+    }
+}
+
 pub(crate) async fn run(config: GatewayProcessConfig) -> Result<(), Failure> {
     let mut process = Process::start(&config.process, "mojoscan-gateway").await?;
     let listener = bind("listen", config.listen).await?;
@@ -59,14 +64,11 @@ pub(crate) async fn run(config: GatewayProcessConfig) -> Result<(), Failure> {
     let (client, switch) = AddressClient::switched(channel(&config.address_service)?, process.tasks.stop());
     let gateway = Gateway::new(&config.gateway, config.network, client);
     let checked = gateway.clone();
-    process.health.add("gateway", move || match checked.check() {
-        Ok(age) => Condition::ready(json!({ "age_seconds": age })),
-        Err(reason) => Condition::not_ready(&reason),
-    });
-    if let Some(file) = config.process.file().config.clone() {
-        let reloads = process.tasks.stop().run_until_cancelled_owned(reload(file, switch));
-        tokio::spawn(reloads);
-    }
+    process.health.add("gateway", move || checked.condition());
+    // heard from now on, with or without a file: unheard it would end the process
+    let hangups = signal(SignalKind::hangup()).map_err(Failure::failed)?;
+    let reloads = reload(hangups, config.process.file().config.clone(), switch);
+    tokio::spawn(process.tasks.stop().run_until_cancelled_owned(reloads));
     let router = mojoscan_gateway::router(gateway, &config.gateway);
     let (connections_max, stop) = (config.gateway.connections_max, process.tasks.stop());
     process.tasks.spawn("gateway", async move {
@@ -77,6 +79,10 @@ pub(crate) async fn run(config: GatewayProcessConfig) -> Result<(), Failure> {
 
 /// A channel to one of several services at a time. It is made when it is first used.
 pub(crate) fn channel(services: &[String]) -> Result<Channel, Failure> {
+    Ok(Channel::balance_list(endpoints(services)?.into_iter()))
+}
+
+fn endpoints(services: &[String]) -> Result<Vec<Endpoint>, Failure> {
     let endpoint = |service: &String| {
         let wrong = |error| Failure::new(exit::CONFIG, format!("--address-service {service}: {error}"));
         if !service.starts_with("http://") {
@@ -89,18 +95,17 @@ pub(crate) fn channel(services: &[String]) -> Result<Channel, Failure> {
             .keep_alive_timeout(KEEP_ALIVE)
             .keep_alive_while_idle(true))
     };
-    let endpoints = services.iter().map(endpoint).collect::<Result<Vec<_>, Failure>>()?;
-    Ok(Channel::balance_list(endpoints.into_iter()))
+    services.iter().map(endpoint).collect()
 }
 
 /// Goes over to the services that the file names, whenever SIGHUP comes.
-async fn reload(file: PathBuf, switch: Switch) {
-    let Ok(mut hangups) = signal(SignalKind::hangup()) else {
-        error!("SIGHUP cannot be heard");
-        return;
-    };
+async fn reload(mut hangups: Signal, file: Option<PathBuf>, switch: Switch) {
     while hangups.recv().await.is_some() {
-        let services = config::list_in_file(&file, "address_service");
+        let Some(file) = &file else {
+            error!("there is no settings file to read again: --config names one");
+            continue;
+        };
+        let services = config::list_in_file(file, "address_service");
         match services.and_then(|services| Ok((channel(&services)?, services))) {
             Ok((channel, services)) => {
                 info!(?services, "going over to other address services");

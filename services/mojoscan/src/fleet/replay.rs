@@ -1,7 +1,7 @@
 //! `replay`: rebuilds the rows of addresses from the log into another keyspace, and compares them with the live ones.
 
 use super::address::{Opened, RowsConfig, open, open_store};
-use super::cql_failure;
+use super::{catch_up, cql_failure};
 use crate::process::{Process, ProcessConfig};
 use mojoscan_address::store::AddressStore;
 use mojoscan_address::store::scylla::{SCHEMA, ScyllaAddressStore};
@@ -84,6 +84,7 @@ pub(crate) async fn run(config: ReplayConfig) -> Result<(), Failure> {
         shards: topics.coins_partitions,
     };
     let stop = process.tasks.stop();
+    tokio::spawn(stop.clone().run_until_cancelled_owned(catch_up::tell(comparison.progress.clone())));
     process.tasks.spawn("compare", comparison.run(stop));
     process.run(None).await
 }
@@ -126,13 +127,7 @@ impl Comparison {
                 }
             }
             if looked.is_multiple_of(TELL) {
-                let heights: Vec<_> = self
-                    .progress
-                    .borrow()
-                    .values()
-                    .map(|progress| progress.position.block.map_or(0, |block| block.height))
-                    .collect();
-                info!(equal = equal.len(), shards = self.shards, lowest = heights.iter().min(), "rebuilding");
+                info!(equal = equal.len(), shards = self.shards, "rebuilding");
             }
             looked += 1;
         }

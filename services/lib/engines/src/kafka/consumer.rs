@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tracing::{info_span, warn};
+use tracing::{Span, info_span, warn};
 
 /// Records handed on at once.
 const DELIVERY_MAX: usize = 4_096;
@@ -117,7 +117,7 @@ impl KafkaLog {
     fn take(&mut self, first: Result<BorrowedMessage<'_>, KafkaError>) -> Result<(), LogError> {
         let consumer = Arc::clone(&self.consumer);
         let mut more = consumer.stream();
-        let mut taken: BTreeMap<Partition, Vec<Sequenced<CoinEvent>>> = BTreeMap::new();
+        let mut taken: BTreeMap<Partition, (Vec<Sequenced<CoinEvent>>, Span)> = BTreeMap::new();
         let mut broken = vec![];
         let (mut next, mut count) = (Some(first), 0);
         while let Some(message) = next {
@@ -131,8 +131,18 @@ impl KafkaLog {
             let partition = message.partition().cast_unsigned();
             // what was fetched of a partition that was revoked since, or is broken, is dropped
             if self.open.contains(&partition) {
-                match read(partition, &message) {
-                    Ok(record) => taken.entry(partition).or_default().push(record),
+                match read(&message) {
+                    Ok(record) => {
+                        let (records, span) =
+                            taken.entry(partition).or_insert_with(|| (vec![], Span::none()));
+                        if let (Record::Watermark(watermark), Some(headers)) =
+                            (&record.record, message.headers())
+                        {
+                            *span = info_span!("read", partition, height = watermark.block.height);
+                            headers::extract(span, headers);
+                        }
+                        records.push(record);
+                    }
                     Err(reason) => {
                         self.open.remove(&partition);
                         broken.push((partition, reason));
@@ -145,8 +155,9 @@ impl KafkaLog {
             }
             next = more.next().now_or_never().flatten();
         }
+        let taken = taken.into_iter();
         self.ready
-            .extend(taken.into_iter().map(|(partition, records)| Delivery::Records(partition, records)));
+            .extend(taken.map(|(partition, (records, span))| Delivery::Records(partition, records, span)));
         for (partition, reason) in broken {
             self.consumer.pause(&self.list(partition)).map_err(|error| failed(&error))?;
             self.ready.push_back(Delivery::Broken(partition, reason));
@@ -179,7 +190,7 @@ impl KafkaLog {
     fn pop(&mut self) -> Option<Delivery<CoinEvent>> {
         let index = self.ready.iter().position(|delivery| match delivery {
             Delivery::Assigned(_) | Delivery::Revoked(_) => true,
-            Delivery::Records(partition, _) | Delivery::Broken(partition, _) => {
+            Delivery::Records(partition, ..) | Delivery::Broken(partition, _) => {
                 !self.paused.contains(partition)
             }
         })?;
@@ -262,20 +273,15 @@ const fn partition_of(delivery: &Delivery<CoinEvent>) -> Partition {
     match delivery {
         Delivery::Assigned(partition)
         | Delivery::Revoked(partition)
-        | Delivery::Records(partition, _)
+        | Delivery::Records(partition, ..)
         | Delivery::Broken(partition, _) => *partition,
     }
 }
 
-fn read(partition: Partition, message: &BorrowedMessage<'_>) -> Result<Sequenced<CoinEvent>, Broken> {
+fn read(message: &BorrowedMessage<'_>) -> Result<Sequenced<CoinEvent>, Broken> {
     let offset = message.offset().cast_unsigned();
-    let record = decode_coins(offset, message.payload().unwrap_or_default())
-        .map_err(|error| Broken { offset, reason: error.to_string() })?;
-    if let (Record::Watermark(watermark), Some(headers)) = (&record.record, message.headers()) {
-        let span = info_span!("read", partition, height = watermark.block.height);
-        headers::extract(&span, headers);
-    }
-    Ok(record)
+    decode_coins(offset, message.payload().unwrap_or_default())
+        .map_err(|error| Broken { offset, reason: error.to_string() })
 }
 
 fn failed(error: &KafkaError) -> LogError {

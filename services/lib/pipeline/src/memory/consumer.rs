@@ -4,6 +4,7 @@ use crate::{Delivery, LogError, Partition, RecordLog};
 use mojoscan_domain::Position;
 use mojoscan_domain::record::{CoinEvent, Sequenced};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
 
 /// The only partition there is.
 const PARTITION: Partition = 0;
@@ -43,7 +44,7 @@ impl RecordLog for MemoryLog {
             std::future::pending::<()>().await;
         }
         let records = self.records.recv().await.ok_or(LogError::Ended)?;
-        Ok(Delivery::Records(PARTITION, records))
+        Ok(Delivery::Records(PARTITION, records, Span::none()))
     }
 
     async fn seek(&mut self, _partition: Partition, position: Position) -> Result<(), LogError> {

@@ -1,6 +1,6 @@
 //! Takes a partition's steps one by one: load, project, commit; or rewind.
 
-use super::assemble::{Assembler, Step};
+use super::assemble::{Assembler, Planned, Step};
 use super::metrics::{Metrics, Phase};
 use super::{Progress, ProgressMap, RunnerOptions, State, patience};
 use crate::{Broken, Partition, Projection, ProjectionError, Store, StoreError};
@@ -10,7 +10,7 @@ use mojoscan_domain::record::{Place, Sequenced, Watermark};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
-use tracing::{debug, error, info, warn};
+use tracing::{Instrument, Span, debug, error, info, info_span, warn};
 
 /// Why a partition stopped.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +23,14 @@ enum Stopped {
     Store(#[from] StoreError),
 }
 
+/// Records, and the span that they were read in.
+pub(super) struct Read<E> {
+    pub(super) records: Vec<Sequenced<E>>,
+    pub(super) span: Span,
+}
+
 /// The next records of a partition, or why there are none.
-pub(super) type Work<E> = Result<Vec<Sequenced<E>>, Broken>;
+pub(super) type Work<E> = Result<Read<E>, Broken>;
 
 /// Works on one partition.
 pub(super) struct Worker<P, S> {
@@ -74,10 +80,13 @@ impl<P: Projection, S: Store<P>> Worker<P, S> {
             broken = more.and_then(|more| assembler.push(more));
         }
         // what stands before a broken record is sound
-        for step in assembler.steps() {
+        for Planned { step, cause } in assembler.steps() {
+            let span = info_span!(parent: &cause, "step", partition = self.partition);
             match step {
-                Step::Apply { events, to, watermark } => self.apply(events, to, watermark).await?,
-                Step::Rewind { to } => self.rewind(to).await?,
+                Step::Apply { events, to, watermark } => {
+                    self.apply(events, to, watermark).instrument(span).await?;
+                }
+                Step::Rewind { to } => self.rewind(to).instrument(span).await?,
             }
         }
         Ok(broken?)

@@ -4,7 +4,7 @@
 //! while the log goes on with the others. A partition that was revoked is left at once, as by a crash: its next reader
 //! goes on from the position in the store.
 
-use super::apply::{Work, Worker};
+use super::apply::{Read, Work, Worker};
 use super::metrics::Metrics;
 use super::{Progress, Runner, RunnerError, RunnerOptions, State, patience};
 use crate::{Delivery, LogError, Partition, Projection, RecordLog, Store, StoreError};
@@ -94,7 +94,9 @@ where
                     }
                 }
                 Ok(Delivery::Revoked(partition)) => self.revoke(partition).await,
-                Ok(Delivery::Records(partition, records)) => self.hand(partition, Ok(records))?,
+                Ok(Delivery::Records(partition, records, span)) => {
+                    self.hand(partition, Ok(Read { records, span }))?;
+                }
                 Ok(Delivery::Broken(partition, broken)) => self.hand(partition, Err(broken))?,
                 Err(LogError::Ended) => return Ok(()),
                 Err(failed @ LogError::Failed(_)) => return Err(RunnerError::Log(failed)),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 /// Longest wait for a state. Time stands still while anything works.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3_600);
@@ -63,7 +64,7 @@ impl Script {
     }
 
     pub(crate) fn delivery(&self, records: Vec<Sequenced<u32>>) -> Given {
-        Ok(Delivery::Records(self.partition, records))
+        Ok(Delivery::Records(self.partition, records, Span::none()))
     }
 }
 
