@@ -10,15 +10,19 @@ use mojoscan_pipeline::Publisher;
 use mojoscan_tests::engines::Kafka;
 use mojoscan_tests::record_log::Published;
 use mojoscan_tests::seeds;
+use mojoscan_tests::service::lines;
 use mojoscan_tests::trial::{self, Need};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 /// Partitions of the coins topic.
 const PARTITIONS: u32 = 3;
+/// Longest time until a consumer says something.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() {
     let need = Need { name: "python", missing: missing(), in_ci: true };
@@ -43,7 +47,7 @@ fn missing() -> Option<String> {
 /// A consumer in Python. It ends with the test.
 struct Consumer {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
     /// What it has said last of each partition: the block, and the coins up to there.
     said: BTreeMap<u64, (String, Vec<String>)>,
 }
@@ -58,7 +62,7 @@ impl Consumer {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let lines = lines(child.stdout.take().unwrap());
         Self { child, lines, said: BTreeMap::new() }
     }
 
@@ -66,7 +70,7 @@ impl Consumer {
     fn agree(&mut self, chain: &Published) {
         let tip = chain.tip().unwrap().hash.to_string();
         while self.said.len() < PARTITIONS as usize || self.said.values().any(|(block, _)| *block != tip) {
-            let line = self.lines.next().unwrap().unwrap();
+            let line = self.lines.recv_timeout(PATIENCE).unwrap();
             let mut said: Value = serde_json::from_str(&line).unwrap();
             let coins = serde_json::from_value(said["coins"].take()).unwrap();
             let block = said["block"].as_str().unwrap().to_owned();

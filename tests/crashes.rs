@@ -5,11 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test ends where something is not as it should be")]
 
 use fastrand::Rng;
-use mojoscan::demo;
 use mojoscan_address::store::AddressStore;
 use mojoscan_domain::BlockId;
-use mojoscan_ingestor::source::recording;
-use mojoscan_pipeline::BlockSource;
 use mojoscan_tests::rebuild::{Rebuilder, Rows, assert_same_rows, rows_of};
 use mojoscan_tests::service::{Service, ServiceOptions, output};
 use mojoscan_tests::{recorded, seeds};
@@ -128,19 +125,6 @@ fn a_kill_at_any_moment_leaves_no_trace() {
     }
 }
 
-/// The last block of the bundled recording.
-fn demo_tip() -> BlockId {
-    let recording = recording::Recording::from_bytes("demo", demo::RECORDING);
-    runtime().block_on(async {
-        let recording = recording.unwrap();
-        let mut peak = recording.peak().await.unwrap();
-        while !peak.finished {
-            peak = recording.changed_peak(peak.block, Duration::ZERO).await.unwrap();
-        }
-        peak.block
-    })
-}
-
 #[test]
 fn the_demo_survives_a_kill() {
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +135,7 @@ fn the_demo_survives_a_kill() {
         data: folder.path().join(name),
         failpoints: None,
     };
-    let tip = demo_tip();
+    let tip = recorded::demo_tip();
     let finish = |options: &ServiceOptions| {
         let service = Service::start(options);
         runtime().block_on(service.reach(tip));

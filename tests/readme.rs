@@ -4,9 +4,12 @@
 
 use mojoscan_domain::BlockId;
 use mojoscan_tests::http;
-use mojoscan_tests::service::{Service, ServiceOptions};
+use mojoscan_tests::service::{Service, ServiceOptions, output};
 use reqwest::{Method, Response};
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 use tempfile::TempDir;
 
 const README: &str = include_str!("../README.md");
@@ -17,7 +20,7 @@ const LISTEN: &str = "127.0.0.1:8080";
 async fn demo() -> (Service, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(&ServiceOptions {
-        program: env!("CARGO_BIN_EXE_mojoscan-service").into(),
+        program: program(),
         source: "demo".to_owned(),
         network: "simulator0".to_owned(),
         data: folder.path().join("data"),
@@ -57,6 +60,40 @@ async fn requests_have_the_answers_it_shows() {
         assert_eq!(given.text().await.unwrap(), answer, "{path}");
     }
     assert!(examples().count() > 0);
+}
+
+fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_mojoscan-service").into()
+}
+
+#[test]
+fn settings_are_printed_as_it_shows() {
+    let (_, shown) =
+        README.split_once("$ mojoscan check-config --listen 0.0.0.0:8080 | head -n 3\n").unwrap();
+    let printed = output(&program(), &["check-config", "--listen", "0.0.0.0:8080"]);
+    let first = |text: &'static str| text.lines().take(3).collect::<Vec<_>>();
+    assert_eq!(printed.lines().take(3).collect::<Vec<_>>(), first(shown));
+}
+
+/// Flag, variable, file.
+#[test]
+fn the_first_that_is_there_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    fs::write(&file, "listen = \"127.0.0.1:1\"\nadmin = \"127.0.0.1:1\"\nlag_max = 1\n").unwrap();
+    let printed = Command::new(program())
+        .args(["check-config", "--listen", "127.0.0.1:3"])
+        .env("MOJOSCAN_CONFIG", &file)
+        .env("MOJOSCAN_LISTEN", "127.0.0.1:2")
+        .env("MOJOSCAN_ADMIN", "127.0.0.1:2")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    for setting in
+        ["listen = 127.0.0.1:3  # flag", "admin = 127.0.0.1:2  # environment", "lag_max = 1  # file"]
+    {
+        assert!(printed.contains(setting), "{setting}: {printed}");
+    }
 }
 
 /// Name and kind of each measure: the rows of the tables of measures.

@@ -1,14 +1,20 @@
 //! A real Chia node with its wallet, driven from here.
 
+use crate::service::lines;
 use mojoscan_domain::BlockId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// Longest time for anything that the laboratory is told to do.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The folder of the laboratory's programs.
 fn programs() -> PathBuf {
@@ -30,7 +36,7 @@ pub fn missing() -> Option<String> {
 pub struct Lab {
     child: Child,
     commands: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    answers: Receiver<String>,
     folder: TempDir,
     hard_fork: Option<u32>,
     /// Where it listens, and where its files are.
@@ -88,8 +94,8 @@ impl Lab {
         let log = fs::File::create(folder.path().join("lab.err")).unwrap();
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let commands = child.stdin.take().unwrap();
-        let mut answers = BufReader::new(child.stdout.take().unwrap());
-        let node = serde_json::from_str(&object(&mut answers)).unwrap();
+        let answers = lines(child.stdout.take().unwrap());
+        let node = serde_json::from_str(&object(&answers)).unwrap();
         Self { child, commands, answers, folder, hard_fork, node }
     }
 
@@ -97,7 +103,7 @@ impl Lab {
     pub fn run(&mut self, name: &str, mut parameters: Value) -> Box<RawValue> {
         parameters["do"] = name.into();
         writeln!(self.commands, "{parameters}").unwrap();
-        let answer: Answer = serde_json::from_str(&object(&mut self.answers)).unwrap();
+        let answer: Answer = serde_json::from_str(&object(&self.answers)).unwrap();
         match answer {
             Answer::Ok(done) => done,
             Answer::Error(reason) => panic!("{name}: {reason}"),
@@ -156,13 +162,12 @@ fn python() -> Command {
 }
 
 /// The next line that is an object; libraries print others.
-fn object(answers: &mut BufReader<ChildStdout>) -> String {
+fn object(answers: &Receiver<String>) -> String {
     loop {
-        let mut line = String::new();
-        let read = answers.read_line(&mut line).unwrap();
-        assert!(read > 0, "the laboratory has ended");
-        if line.starts_with('{') {
-            return line;
+        match answers.recv_timeout(PATIENCE) {
+            Ok(line) if line.starts_with('{') => return line,
+            Ok(_) => {}
+            Err(error) => panic!("the laboratory does not answer: {error}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,6 @@ impl Service {
     /// Lets it work for a while, wherever that leads.
     pub fn work(&self, time: Duration) {
         let end = Instant::now() + time;
-        // its log is read on, or it would stand still
         while self.log.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok() {}
     }
 
@@ -163,9 +162,14 @@ impl Service {
 
     /// Waits until it has ended by itself.
     pub fn ended(&mut self) -> ExitStatus {
-        // the log ends with the process
-        while self.log.recv_timeout(PATIENCE).is_ok() {}
-        self.child.wait().unwrap()
+        loop {
+            match self.log.recv_timeout(PATIENCE) {
+                Ok(_) => {}
+                // the log ends with the process
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().unwrap(),
+                Err(RecvTimeoutError::Timeout) => panic!("process {} does not end", self.id()),
+            }
+        }
     }
 }
 
@@ -187,7 +191,8 @@ pub fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-fn lines(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
+/// The lines that a process writes, as they come.
+pub fn lines(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
