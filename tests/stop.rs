@@ -5,16 +5,21 @@
 use fastrand::Rng;
 use mojoscan_domain::address::encode_address;
 use mojoscan_domain::{Bytes32, Network};
+use mojoscan_tests::branch::Branch;
+use mojoscan_tests::node_file::NodeFile;
 use mojoscan_tests::recorded::demo_tip;
-use mojoscan_tests::service::{Service, ServiceOptions};
+use mojoscan_tests::service::{Service, ServiceOptions, lines, signal};
 use mojoscan_tests::{http, seeds, wait};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How many ask at a time.
 const CLIENTS: usize = 16;
+/// Longest time between two lines of a log.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How soon it ends once it is told twice: before what it waits for could be over.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
@@ -60,6 +65,32 @@ async fn whoever_has_begun_to_ask_is_answered() {
         for one in asking {
             one.await.unwrap();
         }
+    }
+}
+
+/// A source that has lost a block gives nothing new. Recording it ends by itself, and when it is told to.
+#[test]
+fn a_recording_that_cannot_go_on_ends() {
+    let (folder, mut rng) = (tempfile::tempdir().unwrap(), Rng::with_seed(seeds::some(1).next().unwrap()));
+    let file = NodeFile::new(folder.path(), &Branch::of(20, &mut rng).blocks());
+    file.lose(7);
+    for (quiet_seconds, told, code) in [("1", false, 1), ("600", true, 0)] {
+        let out = folder.path().join(quiet_seconds);
+        let mut recording = Command::new(demo(folder.path(), None).program)
+            .args(["record", "--source", &file.source(), "--network", "simulator0"])
+            .args(["--quiet-seconds", quiet_seconds, "--out", out.to_str().unwrap()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = lines(recording.stderr.take().unwrap());
+        let again = |line: &String| line.contains("trying again");
+        assert!(std::iter::from_fn(|| log.recv_timeout(PATIENCE).ok()).any(|line| again(&line)));
+        if told {
+            signal(&recording, "TERM");
+        }
+        // the log ends with the process
+        while log.recv_timeout(PATIENCE).is_ok() {}
+        assert_eq!(recording.wait().unwrap().code(), Some(code));
     }
 }
 

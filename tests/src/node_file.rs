@@ -33,6 +33,12 @@ impl NodeFile {
         format!("db://{}", self.path.display())
     }
 
+    /// Loses a block of the chain.
+    pub fn lose(&self, height: u32) {
+        let lost = self.connection.execute("DELETE FROM full_blocks WHERE height = ?", [height]).unwrap();
+        assert_eq!(lost, 1);
+    }
+
     /// Swaps the chain for another, as a node does: at once.
     pub fn set(&mut self, blocks: &Blocks) {
         let transaction = self.connection.transaction().unwrap();
