@@ -30,8 +30,8 @@ const PACE_RUNS: Duration = Duration::from_millis(130);
 /// Time between two requests for a block to a node elsewhere: it takes 200 a minute.
 const PACE_BLOCKS: Duration = Duration::from_millis(330);
 
-/// For how long a node that hung up while it was asked is asked as a stranger may. What looks like this machine may be a
-/// port that is forwarded to elsewhere, and who asks too much there is shut out for five minutes.
+/// For how long a node that failed to answer is asked only as often as a stranger may. What looks like this machine may
+/// be a port that is forwarded to elsewhere, and who asks too much there is shut out for five minutes.
 const WARY: Duration = Duration::from_secs(3_600);
 
 /// A node over the full-node protocol.
